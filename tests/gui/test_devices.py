@@ -18,7 +18,7 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, DeviceSample, Problem
 from tests.gui.drawing import click_hit, lines_of, state_on, text_of
 from tests.gui.driving import after, arrived, demand_of, press, pressed, state_of, texts
-from tests.gui.samples import SAMPLES, process
+from tests.gui.samples import SAMPLES, history_of, process
 
 EIGHT = SAMPLES['h100x8']
 
@@ -184,3 +184,13 @@ def test_escape_leaves_a_machine_of_a_fleet_when_nothing_is_left_to_clear() -> N
     chosen = state._replace(origin=state.origin._replace(is_chosen=True))
     assert press(chosen, 'Esc')[1] == ()
     assert press(chosen, 'Esc', 'Esc')[1] == (Quit(),)
+
+
+def test_the_only_gpu_shows_its_fan_and_the_most_memory_in_its_unit() -> None:
+    sample = SAMPLES['one']
+    device = sample.devices[0]._replace(fan_speed_percent=30)
+    sample = sample._replace(devices=(device,))
+    lines = draw_frame(state_of(sample, 120, 40), history_of(sample)).lines()
+    assert any(re.match('│ FAN +30% ', line) for line in lines)
+    at = next(i for i, line in enumerate(lines) if line.startswith('│ MEM '))
+    assert re.match(r'│ +max [\d.]+ GiB ', lines[at + 1])

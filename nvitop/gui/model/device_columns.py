@@ -260,9 +260,12 @@ def top_of(metric: Metric, devices: Sequence[DeviceSample]) -> float | None:
 
 
 #: Metrics of a GPU whose row has a line for each metric, and further ones on its page.
-_FEW_METRICS = ('gpu_utilization', 'memory_percent', 'power_usage', 'temperature', 'sm_clock')
+_FEW_METRICS = (
+    *('gpu_utilization', 'memory_percent', 'power_usage', 'temperature', 'sm_clock'),
+    'fan_speed',
+)
 _MORE_METRICS = (
-    *('memory_utilization', 'fan_speed'),
+    'memory_utilization',
     *(
         'pcie_rx_throughput',
         'pcie_tx_throughput',

@@ -259,12 +259,14 @@ def _problem(rows: Sequence[GpuRow]) -> list[Item]:
         return []
     wrong = sorted(worst.values(), key=lambda row: row.mark_style != ERROR)
     texts = [f'GPU {row.device.key.label} {_brief_problem(row)}' for row in wrong]
+    forms: tuple[str, ...]
     if len(wrong) == 1:
         forms = (f'! {texts[0]}', f'! GPU {wrong[0].device.key.label}', '!')
     else:
         forms = (
             f'! {", ".join(texts)}',
-            f'! {len(wrong)} GPUs, {texts[0]}',
+            f'! {len(wrong)} GPUs have problems, {texts[0]}',
+            f'! {len(wrong)} GPUs have problems',
             f'! {len(wrong)} GPUs',
         )
     return [Item(forms, wrong[0].mark_style, 2, '!')]

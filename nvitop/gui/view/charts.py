@@ -200,6 +200,8 @@ class MetricLine(NamedTuple):
     text: tuple[str, str] = ('', '')
     #: Whether the history hangs below that of the line before it, on the same scale.
     is_mirrored: bool = False
+    #: Another form of the highest value in the history.
+    format_peak: Callable[[float], str] | None = None
 
 
 #: Cells of the title and of the value of a series, minimum and maximum width of its bar, minimum
@@ -239,17 +241,20 @@ def draw_series(
         )
         buf.write(x, y, whole, DIM)
         percent = None if each.now is None or not each.top else 100.0 * each.now / each.top
-        if bar and not each.top and not each.is_mirrored:
-            text = f'up to {each.format(top)}'
-            buf.write(area.x + _TITLE + _VALUE + 2, y, text if len(text) <= bar else '', DIM)
         if bar and each.top:
             place = Rect(area.x + _TITLE + _VALUE + 2, y, bar, 1)
             draw_meter(buf, place, percent, each.style, is_alone=lines > 1)
+        if bar and not each.top and not each.is_mirrored:
+            # Next to the top of the history, whose scale it is.
+            text = f'up to {each.format(top)}'
+            end = area.x + left - 1
+            buf.write(end - len(text), y, text if len(text) <= bar else '', DIM)
         highest = ruler.highest(each.key, each.metric, width)
         if lines > 1 and highest is not None:
             highest = highest if each.now is None else max(highest, each.now)
             x = area.x + _TITLE
-            buf.write(x, y + 1, clip(f'max {each.format(highest)}', _VALUE), DIM)
+            peak = (each.format_peak or each.format)(highest)
+            buf.write(x, y + 1, clip(f'max {peak}', _VALUE), DIM)
         graph = Rect(area.x + left, y, width, lines)
         draw_history(buf, graph, values, each.style, bound=top, hangs=each.is_mirrored)
         _write_gap(buf, graph, values, each.gap_words)

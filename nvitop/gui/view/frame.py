@@ -62,7 +62,10 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
     inside = state.inner
     inner = Buffer(inside.width, inside.height)
     state.spec.draw(inner, inside, history)
-    draw_first_line(buf, state, (*crumbs(state, state.screen.value), *title_badges(state)))
+    name = state.screen.value
+    if state.screen is Screen.METRICS and state.metrics is not None:
+        name = f'{name} {state.metrics.pid}'
+    draw_first_line(buf, state, (*crumbs(state, name), *title_badges(state)))
     ends, x = (0, buf.width - 1), state.margin
     title = ' · '.join(text for _, text, _ in inner.row(0)) if inner.height else ''
     draw_border(buf, 1, (), ends, [Item((title,), TITLE)] if title else ())

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Mapping, NamedTuple, Sequence
+from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from nvitop.basics.metrics import METRICS_BY_NAME, Metric
 from nvitop.gui.model import format as fmt
@@ -385,16 +385,18 @@ def _draw_metrics(
     problem = row.problem or row.held_words
     who = row.user + (f' +{row.other_users}' if row.other_users else '')
     pieces = [
-        (f'{row.device.key.label}{"!" if row.is_wrong else ""} ', row.mark_style),
-        (f'{row.word or "GPU"}  ', row.word_style),
-        (f'{who}  ' if who else '', PLAIN._replace(bold=row.is_own)),
-        (f'{row.job}  ' if row.job else '', DIM),
+        (f'GPU {row.device.key.label}{"!" if row.is_wrong else ""}', row.mark_style),
+        (row.word, row.word_style),
+        (who, PLAIN._replace(bold=row.is_own)),
+        (row.job, DIM),
         (problem, row.mark_style if row.problem else WARNING),
     ]
     x = inner.x
-    for text, style in pieces:
-        room = max(0, left - 1 - x)
-        x += buf.write(x, inner.y, clip(text, room), style)
+    for number, (text, style) in enumerate(pieces):
+        if text:
+            x += buf.write(x, inner.y, ' · ' if number > 1 else ' ' * number, DIM)
+            room = max(0, left - 1 - x)
+            x += buf.write(x, inner.y, clip(text, room), style)
     is_page = bool(panel.facts)
     series = [_series(row, metric) for metric in metrics_of(row.device, is_page=is_page)]
     below = Rect(inner.x, inner.y + 1, inner.width, inner.height - 1 - panel.facts)
@@ -420,6 +422,7 @@ def _series(row: GpuRow, metric: Metric) -> MetricLine:
         'measured only while this page is open' if metric.tier == 'shown' else '',
         _memory_text(device) if metric.name == 'memory_percent' else ('', ''),
         metric.name.endswith('_tx_throughput'),
+        _format_peak(device) if metric.name == 'memory_percent' else None,
     )
 
 
@@ -429,6 +432,19 @@ def _memory_text(device: DeviceSample) -> tuple[str, str]:
     text = fmt.format_part(used, total)
     now, _, whole = text.partition('/')
     return (now, f'/{whole}') if text else ('', '')
+
+
+def _format_peak(device: DeviceSample) -> Callable[[float], str] | None:
+    """Return the function that formats a share of the memory as its value."""
+    total = device.info.memory_total_bytes
+    if total is None:
+        return None
+
+    def format_peak(percent: float) -> str:
+        now, _, whole = fmt.format_part(round(total * percent / 100.0), total).partition('/')
+        return f'{now} {whole.rpartition(" ")[2]}'
+
+    return format_peak
 
 
 def _draw_facts(buf: Buffer, area: Rect, row: GpuRow) -> None:

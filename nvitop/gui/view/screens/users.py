@@ -8,7 +8,7 @@ from typing import Mapping, Sequence
 
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.model.columns import COLUMNS_BY_NAME
+from nvitop.gui.model.columns import COLUMNS_BY_NAME, owner_text
 from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.format import devices_text
@@ -16,6 +16,7 @@ from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, HEADING, IDLE, OWN, PLAIN, WARNING, Role, Style
+from nvitop.gui.render.width import safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.lists import list_sort, listed_users, order_arrow
@@ -208,6 +209,11 @@ def _draw_detail(
     table, below = body.split_top(min(room, 1 + len(rows)) if graphs else room)
     # A click on their headings does not sort them.
     columns = [COLUMNS_BY_NAME[name]._replace(order='') for name in _DETAILS]
+    # The job, without the step of a process: as above and on the main screen.
+    job = _DETAILS.index('owner')
+    columns[job] = columns[job]._replace(
+        text=lambda row, _: owner_text(row) if row.owner is None else safe(row.owner.group)
+    )
     text_of = columns[-1].text
 
     @functools.lru_cache(maxsize=None)
