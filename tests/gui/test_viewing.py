@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.model.choices import GraphState
+from nvitop.gui.model.choices import GraphState, ViewState
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.state.events import RingBell, SaveSettings, SettingsSaved
 from nvitop.gui.state.lists import panel_rows
@@ -26,6 +26,7 @@ from tests.gui.samples import SAMPLES
     ('size', 'key', 'notice'),
     [
         ((60, 20), 'f', 'Full panels need 79 columns'),
+        ((100, 10), 'f', 'Full panels need 11 rows'),
         ((60, 9), 'c', 'Already compact'),
         ((60, 16), 'a', 'Already as large as possible'),
         ((80, 24), 'c', ''),
@@ -41,6 +42,17 @@ def test_mode_that_changes_no_panel_shows_a_notice(
     assert ''.join(texts(state)) == notice
     assert len(notice) <= 40 - 2
     assert (panel_rows(state) == panel_rows(before)) is bool(notice)
+
+
+def test_full_panels_begin_where_the_notice_says_and_it_is_shown_at_the_start_too() -> None:
+    sample = SAMPLES['h100x8']
+    view = ViewState(mode='full')
+    (text,) = texts(state_of(sample, 120, 30, view))
+    rows = int(text.split()[3])
+    assert text == f'Full panels need {rows} rows'
+    assert not panel_rows(state_of(sample, 120, rows - 1, view)).is_full
+    assert panel_rows(state_of(sample, 120, rows, view)).is_full
+    assert not texts(state_of(sample, 120, rows, view))
 
 
 def test_hosts_without_room_are_hidden_in_advance_and_not_shown_by_accident() -> None:

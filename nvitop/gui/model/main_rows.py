@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple, Sequence
 
 from nvitop.gui.model.choices import ViewState
@@ -78,7 +79,7 @@ def main_rows(
     most = room - third
     if view.mode == 'full' and width >= CLASSIC and not is_page:
         full = full_height(rows)
-        if full <= most:
+        if height >= least_height_of_full(rows):
             host = int(view.show_host and full < most)
             return MainRows(full, host, room - full - host, Folded(tuple(rows)), is_full=True)
     has_metrics = has_one_gpu(rows) and (is_page or view.mode != 'compact')
@@ -135,6 +136,16 @@ def full_height(rows: Sequence[GpuRow]) -> int:
     for above, row in zip(rows, rows[1:]):
         count += is_separated(above, row)
     return count - 1
+
+
+def least_height_of_full(rows: Sequence[GpuRow]) -> int:
+    """Return the minimum height of the main screen with the classic table, which leaves a share to processes."""
+    table = full_height(rows) + 1
+    return next(
+        height
+        for height in itertools.count(_WITH_DEVICES)
+        if height - max(PROCESS_FRAME + 1, -(-height // _SHARE)) >= table
+    )
 
 
 def is_separated(above: GpuRow, row: GpuRow) -> bool:

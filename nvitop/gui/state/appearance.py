@@ -6,6 +6,7 @@ from __future__ import annotations
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import GRAPHS, is_measured, neighbor
 from nvitop.gui.model.columns import COLUMNS
+from nvitop.gui.model.main_rows import least_height_of_full
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.cursor import current_line, deselect
@@ -24,14 +25,23 @@ TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
 
 
 def choose_mode(state: AppState, mode: str) -> Result:
-    if mode == 'full' and state.width < CLASSIC:
-        return refuse(state, f'Full panels need {CLASSIC} columns')
     if state.main.shows_page:
         return refuse(state, 'The page of a GPU has one layout')
+    if mode == 'full' and why_not_full(state):
+        return refuse(state, why_not_full(state))
     changed = state._replace(view=state.view._replace(mode=mode))
     if panel_rows(changed) == panel_rows(state):
         return refuse(changed, f'Already {"as large as possible" if mode == "auto" else mode}')
     return changed, ()
+
+
+def why_not_full(state: AppState) -> str:
+    """Return the size that full panels need; ``''`` if the screen is large enough or there is no GPU."""
+    if state.width < CLASSIC:
+        return f'Full panels need {CLASSIC} columns'
+    hints = state.height - state.body_height
+    least = least_height_of_full(state.devices) + hints if state.devices else 0
+    return '' if state.height >= least else f'Full panels need {least} rows'
 
 
 def toggle_host(state: AppState) -> Result:

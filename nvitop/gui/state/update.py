@@ -10,7 +10,7 @@ from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.state import events
 from nvitop.gui.state.actions import show_past, travel, unmet_need, working_binding
 from nvitop.gui.state.app_state import AppState, Result
-from nvitop.gui.state.appearance import note_saved, report_background, set_theme
+from nvitop.gui.state.appearance import note_saved, report_background, set_theme, why_not_full
 from nvitop.gui.state.bindings import MOVE
 from nvitop.gui.state.dialog import (
     await_answer,
@@ -202,6 +202,8 @@ def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
     same_devices = [d.key for d in sample.devices] == [d.key for d in before.devices]
     if same_processes and same_devices and sample.host_processes is before.host_processes:
         return after
+    if before.sequence == 0 and state.view.mode == 'full' and why_not_full(after):
+        after = answer(after, 'mode', why_not_full(after))
     after = note_exits(before, after if after.frozen is not None else relist(after))
     return require_reading_of_changes(state, after)
 
