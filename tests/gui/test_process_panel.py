@@ -86,6 +86,22 @@ def test_processes_without_a_job_are_folded_by_user() -> None:
     assert lines[2].split()[1:5] == ['0-3', 'ann', 'session', '31']
 
 
+def test_different_programs_are_named_and_nobody_with_a_job_needs_no_column() -> None:
+    plain = make_owner((Layer('session', '31'),))
+    card = gpu(0, 'A')
+    commands = ('/usr/bin/gnome-shell --x', 'firefox', 'Xorg :0', 'firefox -P')
+    rows = tuple(
+        process(card, 100 + i, command, username='ann', owner=plain)
+        for i, command in enumerate(commands)
+    )
+    lines = panel(machine(card, processes=rows), 100, room=1).lines()
+    assert ' JOB ' not in lines[1]
+    assert 'gnome-shell, firefox, +1 ' in lines[2]
+    assert ' JOB ' in panel(machine(card, processes=rows), 100, ('pid', 'owner')).lines()[1]
+    unknown = (rows[0]._replace(owner=None), *rows[1:])
+    assert ' JOB ' in panel(machine(card, processes=unknown), 100).lines()[1]
+
+
 def test_folded_jobs_are_sorted_by_their_sums() -> None:
     _, processes = ranks()
     first = [block[0] for block in group_by_job(processes, Sort('gpu_memory'))]

@@ -122,12 +122,17 @@ DEFAULT_COLUMNS: tuple[str, ...] = (
 
 
 def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
-    """Return the widths of the widest values in columns of the process panel that grow."""
+    """Return the widths of the widest values in columns of the process panel that grow.
+
+    The column of jobs has width 0 if it is known that no process belongs to one.
+    """
     widths = {'pid': len(str(max([0, *(process.key.pid for process in processes)])))}
     names = {process.username for process in processes}
     widths['user'] = max([4, *(cell_width(fmt.format_user(name)) for name in names)])
     owners = {process.owner for process in processes if process.owner is not None}
     widths['owner'] = max([4, *(cell_width(_owner_text(owner)) for owner in owners)])
+    if processes and all(p.owner is not None and p.owner.is_plain for p in processes):
+        widths['owner'] = 0
     return widths
 
 
@@ -147,4 +152,6 @@ def place_processes(
 ) -> tuple[Placed, ...]:
     """Place the columns of processes in a panel of this width."""
     cells = Cells(1, width - 2 - (width >= CLASSIC))
+    if tuple(names) != DEFAULT_COLUMNS:  # chosen columns stay
+        widths = {name: widest or 4 for name, widest in widths.items()}
     return place([COLUMNS_BY_NAME[name] for name in names], cells, widths)

@@ -14,6 +14,8 @@ from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
 JobKey = Tuple[str, str]
 #: Maximum width of the GPUs of a job.
 _MOST_LABELS = 11
+#: Maximum number of programs that the line of a job names.
+_MOST_PROGRAMS = 2
 
 
 class JobGroup(NamedTuple):
@@ -140,8 +142,15 @@ def _mean_of_devices(processes: Sequence[ProcessSample], field: str) -> int | No
 
 
 def common_words(commands: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the words that all commands share, and what differs of each."""
+    """Return the words that all commands share, and what differs of each.
+
+    Commands of different programs share nothing: the words are the names of the programs.
+    """
     parts = [command.split(' ') for command in commands]
+    programs = list(dict.fromkeys(words[0].rpartition('/')[2] for words in parts))
+    if len(programs) > 1:
+        more = f', +{len(programs) - _MOST_PROGRAMS}' if len(programs) > _MOST_PROGRAMS else ''
+        return ', '.join(programs[:_MOST_PROGRAMS]) + more, list(commands)
     if len({len(words) for words in parts}) != 1:
         return (commands[0] if commands else ''), list(commands)
     shared = [words[0] if len(set(words)) == 1 else None for words in zip(*parts)]

@@ -134,8 +134,12 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
         if len(names) < 2:
             at = next(i for i, each in enumerate(all_columns) if each.name == 'name')
             all_columns[at] = all_columns[at]._replace(text=_profile)
+    jobs = _longest(row.job for row in rows)
     columns = [
-        column._replace(gap=min(column.gap, 1)) if width < CLASSIC else column
+        column._replace(
+            title='' if column.name == 'job' and not jobs else column.title,
+            gap=min(column.gap, 1) if width < CLASSIC else column.gap,
+        )
         for column in all_columns
         if not (column.name == 'history' and shown.ruler is None)
         and (
@@ -155,7 +159,7 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
             ),
         ),
         # The problem is below.
-        'job': max(8 if lines == 1 else 24, _longest(row.job for row in rows)),
+        'job': max(24, jobs) if lines > 1 else max(8, jobs) if jobs else 0,
         'power': 2 * len(str(limit)) + 3,
     }
     # The index is above those of the processes.
