@@ -38,7 +38,7 @@ _MARKS = (
     HelpEntry('held 1h', 'memory in use, but no kernel for 1 h', WARNING),
     HelpEntry('! HOT', 'something is wrong with the GPU: press !', ERROR),
     HelpEntry('util', 'utilization of GPUs, processes and CPUs', Style(Role.UTILIZATION)),
-    HelpEntry('mem', 'memory', Style(Role.MEMORY)),
+    HelpEntry('mem', 'memory; as UTIL: not measured', Style(Role.MEMORY)),
     HelpEntry('·', 'not measured, or no longer reported', DIM),
     HelpEntry('name', 'your user name', OWN),
     HelpEntry('tagged', 'process that a signal goes to', Style(Role.TAGGED)),
