@@ -97,7 +97,9 @@ def main_rows(
         fact_rows = 0
         if DEVICE_FRAME + len(rows) > most:
             shown = fold_free(rows)
-        least = min(most, DEVICE_FRAME + len(shown.rows) + bool(shown.free))
+        # The only GPU has no headings while it is asleep.
+        is_asleep = len(rows) == 1 and rows[0].device.status == 'asleep'
+        least = min(most, DEVICE_FRAME + len(shown.rows) + bool(shown.free) - is_asleep)
         growing = sum(is_tall(row) for row in shown.rows)
         is_whole = least == DEVICE_FRAME + len(rows)
         has_migs = any(row.device.key.is_mig for row in rows)
