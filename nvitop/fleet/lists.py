@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _LEAST_REST = 24
 #: Minimum width of a screen with the ages of hosts if none is old.
 _WITH_AGE = 100
+#: Minimum width of a screen that leaves out other columns for the words about problems.
+_WITH_PROBLEMS = 60
 #: Maximum number of ranges of hosts with free GPUs above a table.
 _MOST_RANGES = 3
 _COLORS = {'good': 'green', 'warning': 'yellow', 'critical': 'red', 'dim': 'dark_grey'}
@@ -232,11 +234,19 @@ def _table(fleet: Fleet, name: str, rows: Sequence[Any], width: int) -> str:
 
 
 def titled_columns(name: str, fleet: Fleet, now: float, width: int) -> list[ListColumn]:
-    """Return the columns of table and screen; a narrow one has ages only if there is an old one."""
+    """Return the columns of table and screen: on a narrow one words about problems have room.
+
+    It has ages only if there is an old one.
+    """
     shown = [column for column in VIEWS[name].columns if column.title]
-    if not 0 < width < _WITH_AGE or any(age_look(host.age(now)) for host in fleet.hosts):
+    if name != 'hosts' or not 0 < width < _WITH_AGE:
         return shown
-    return [column for column in shown if column.name != 'age_seconds']
+    if not any(age_look(host.age(now)) for host in fleet.hosts):
+        shown = [column for column in shown if column.name != 'age_seconds']
+    if width >= _WITH_PROBLEMS:
+        sizes: dict[str, tuple[int, ...]] = {'users': (8,), 'findings': (16, 0)}
+        shown = [column._replace(sizes=sizes.get(column.name, column.sizes)) for column in shown]
+    return shown
 
 
 def _rows_text(shown: list[ListColumn], rows: Sequence[Any], now: float, width: int) -> str:

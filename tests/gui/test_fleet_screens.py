@@ -120,6 +120,9 @@ def test_table_on_a_terminal_cuts_no_word_and_marks_unknown_users() -> None:
     fresh = fleet._replace(hosts=fleet.hosts[:4])
     assert ' AGE ' not in fleet_text(fresh, 'table', width=80)
     assert ' AGE ' not in frame(screen(4, 80, 24))[2]
+    lines = frame(screen(40, 80, 24))
+    assert ' 4 problems ' in lines[0]
+    assert 'GPU 3 not resp' in '\n'.join(lines)
 
 
 def test_hostile_names_are_drawn_safely() -> None:

@@ -26,7 +26,7 @@ from nvitop.gui.fleet.state import (
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.table import Column, Item
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import CLASSIC, Rect
+from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
@@ -50,6 +50,8 @@ _WITH_DETAIL = 14
 _SERVER_ROWS = 2
 _LOOKS = {'good': IDLE, 'warning': WARNING, 'critical': ERROR, 'dim': DIM}
 _UTILIZATION = Style(Role.UTILIZATION)
+#: Minimum width of a screen on which a range of hosts with free GPUs precedes averages.
+_WITH_RANGE = 100
 #: Maximum number of ranges of hosts with free GPUs in the first line.
 _MAX_RANGES = 4
 #: Sum in the first line → its rank: those of a lower rank have room first.
@@ -104,7 +106,7 @@ def first_line(state: AppState) -> tuple[Item, ...]:
         for count in range(len(most), 0, -1)
     ]
     # One range of hosts is more important than averages.
-    forms['free'] = (*where, *(() if where and state.width >= CLASSIC else (texts['free'],)))
+    forms['free'] = (*where, *(() if where and state.width >= _WITH_RANGE else (texts['free'],)))
     return tuple(
         Item(
             forms[name],
