@@ -34,7 +34,9 @@ def draw_panels(
     y += panel.devices
     if panel.host:
         area = Rect(0, y, buf.width, panel.host)
-        is_alone = panel.lines > 1
+        rows = panel.shown.rows
+        has_bar_above = panel.lines == 1 and bool(rows) and rows[-1].device.status == 'ok'
+        is_alone = not has_bar_above or bool(panel.shown.free)
         draw_host(buf, area, sample.host, shown.ruler, graph, above, is_alone=is_alone)
         above = (0, buf.width - 1)
     y += panel.host
