@@ -118,7 +118,10 @@ def draw_report(
     blocks = group_by_job(processes, Sort())
     devices = full_height(rows) if is_full else DEVICE_FRAME + len(rows)
     head, notes = _head(sample, version), _finding_lines(found, width)
-    tops = [head] if is_full else [list(answers(rows)), head]
+    heads = [head]
+    if not all(fit(head, width - 2, 2)[:3]):  # the versions are never left out
+        heads = [head[:1] + head[3:], *([item] for item in head[1:3])]
+    tops = heads if is_full else [list(answers(rows)), *heads]
     tops = [items for items in tops if items]
     # A line remains for the prompt of the shell.
     room = height - 1 - len(tops) - devices - int(view.show_host) - PROCESS_FRAME

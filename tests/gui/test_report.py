@@ -30,8 +30,8 @@ def test_reports_match_their_goldens(scenario: str, width: int) -> None:
 
 
 def test_report_has_the_words_that_scripts_look_for() -> None:
-    for view in (ViewState(), ViewState(mode='full')):
-        text = '\n'.join(report(SAMPLES['h100x8'], 100, view=view))
+    for width, view in ((40, ViewState()), (100, ViewState()), (100, ViewState(mode='full'))):
+        text = '\n'.join(report(SAMPLES['h100x8'], width, view=view))
         for words in ('NVITOP 1.0.0', 'Driver Version: ', 'CUDA Driver Version: ', 'Processes:'):
             assert words in text
     assert '│ Fan  Temp  Perf  Pwr:Usage/Cap│' in text
