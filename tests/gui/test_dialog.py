@@ -368,6 +368,15 @@ def test_nothing_can_be_confirmed_without_room_to_name_a_target(width: int, heig
     assert pressed(state, 'Esc').dialog is None
 
 
+def test_narrow_screen_says_what_happens_to_many_processes() -> None:
+    state = state_of(MANY, 40, 12)
+    for _ in range(11):
+        state = pressed(state, 'Down', 'Space')
+    state = pressed(state, 'K')
+    assert len(targets_of(state)) > 9
+    assert 'Send a signal to' in text_of(state)
+
+
 def test_smallest_screen_names_a_target_and_sends_the_signal() -> None:
     state = read_dialog(asked(width=40, height=6))
     assert f'{state.rows[0].key.pid} (' in text_of(state)

@@ -19,7 +19,7 @@ def draw_signal(buf: Buffer, state: AppState) -> None:
     dialog = state.dialog
     assert dialog is not None
     title, _, lines = question(state, dialog)
-    draw_screen_title(buf, state, [title])
+    draw_screen_title(buf, state, [title, title.replace('these ', '')])
     x = 1
     for signal in SIGNALS:
         role = Role.ERROR if signal == 'SIGKILL' else Role.TEXT
