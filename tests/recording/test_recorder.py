@@ -135,6 +135,14 @@ def test_a_second_recorder_is_refused_with_the_pid_of_the_first(tmp_path: Path) 
     Recorder(path).close()
 
 
+def test_samples_that_come_early_are_counted_but_are_no_frames(tmp_path: Path) -> None:
+    machine = SimpleMachine()
+    path = tmp_path / 'a.db'
+    record(path, [machine.sample(1.0) for _ in range(31)], interval_seconds=10.0)
+    assert len(samples_of(path)) == 4
+    assert rows(path, 'SELECT sum(observed_ms) FROM gpu_minute') == [(30_000,)]
+
+
 def test_a_later_run_continues_the_file(tmp_path: Path) -> None:
     machine = SimpleMachine()
     machine.run(1)
