@@ -140,6 +140,12 @@ def _prepare_tree(before: AppState, state: AppState) -> Result:
     return relist(state.at(ListPosition(key))), ()
 
 
+def _long_rows(state: AppState) -> tuple[list[str], int]:
+    columns = tree_columns(state)  # none on a screen that is too narrow
+    texts = [row.prefix + (row.process.command or '') for row in state.tree_rows]
+    return texts, columns[-1].width if columns else 0
+
+
 MAIN = ScreenSpec(
     draw=draw_main_screen,
     menu=(
@@ -166,13 +172,7 @@ TREE = ScreenSpec(
     key_of=lambda row: row.key,
     can_deselect=True,
     filter_example=_FILTER,
-    long_lines=LongLines(
-        5,
-        lambda state: (
-            [row.prefix + (row.process.command or '') for row in state.tree_rows],
-            tree_columns(state)[-1].width,
-        ),
-    ),
+    long_lines=LongLines(5, _long_rows),
     prepare=_prepare_tree,
     is_framed=True,
 )

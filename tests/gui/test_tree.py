@@ -126,3 +126,7 @@ def test_lines_have_the_memory_of_all_gpus_and_the_name_of_a_zombie() -> None:
     state = pressed(state_of(sample, width=120, height=20), 't')
     line = next(line for line in lines_of(arrived(state, sample)) if ' 30 ' in line)
     assert re.search(r' 6\.0 +40 .*└─ python3 <defunct>', line)
+
+
+def test_lines_of_a_tree_without_room_can_be_scrolled() -> None:
+    assert pressed(state_of(with_families(MANY), 1, 12), 't', 'Ctrl-E').screen is Screen.TREE
