@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from nvitop.basics.units import GiB
 from nvitop.gui.model.choices import ProcessFilter, Screen
+from nvitop.gui.model.columns import place_processes
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import lines_layout
@@ -128,5 +129,6 @@ def test_lines_have_the_memory_of_all_gpus_and_the_name_of_a_zombie() -> None:
     assert re.search(r' 6\.0 +40 .*└─ python3 <defunct>', line)
 
 
-def test_lines_of_a_tree_without_room_can_be_scrolled() -> None:
+def test_lines_without_room_can_be_scrolled() -> None:
+    assert place_processes(('type',), 1, {}) == ()
     assert pressed(state_of(with_families(MANY), 1, 12), 't', 'Ctrl-E').screen is Screen.TREE

@@ -63,7 +63,7 @@ def place(
     sizes = {column.name: _sizes(column, wanted.get(column.name)) for column in shown}
     widths = {name: each[0] for name, each in sizes.items()}
     free = cells.width - _cells_of(shown, widths)
-    while free < 0:
+    while free < 0 and shown:
         last = max(reversed(shown), key=lambda column: column.rank)
         if not last.rank:
             break
