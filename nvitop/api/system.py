@@ -54,7 +54,7 @@ class System:
     def process_facts(self, pid: int, actual: Callable[[], HostFacts]) -> HostFacts | None:
         """Return the values of a simulated process, ``None`` for any other.
 
-        ``actual`` reads those of the child that stands for it.
+        A child process stands in for it; ``actual`` reads the values of that child.
         """
         return None
 

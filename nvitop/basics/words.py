@@ -20,7 +20,7 @@ def exact_word(prefix: str, name: str) -> str:
 
 
 def name_in_quotes(word: str) -> str | None:
-    """Return the whole name that a word without its prefix stands for; ``None``: a part of it."""
+    """Return the name inside the quotes of a word without its prefix; ``None`` if it has no quotes."""
     if not word.startswith('"'):
         return None
     return word[1:-1] if len(word) > 1 and word.endswith('"') else word[1:]

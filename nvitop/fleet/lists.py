@@ -150,7 +150,7 @@ def _state_look(gpu: FleetGpu) -> Look:
 
 
 def _unknown_users(gpus: Sequence[FleetGpu]) -> str:
-    """Return ``'?'`` if some of the GPUs are used, but nobody reports by whom."""
+    """Return ``'?'`` if some of the GPUs are in use and their users are unknown."""
     return '?' if any(gpu.state in ('busy', 'in use', 'held') for gpu in gpus) else ''
 
 

@@ -77,7 +77,7 @@ class ProblemLine(NamedTuple):
 
 
 def problem_key(line: ProblemLine) -> tuple[object, ...]:
-    """Return what tells a line from all others, as long as it is listed."""
+    """Return a key that identifies a line while it is listed."""
     varies = line.severity is not None or line.kind in _VARYING
     reason = '' if varies else line.reason
     return line.subject, line.what, line.kind, line.severity is None, reason
