@@ -153,17 +153,17 @@ def test_a_call_waits_for_the_process_that_is_inside(
         )
         assert process.stdout is not None
         assert process.stdout.readline() == 'ready\n'
+        monkeypatch.setattr(stuck_calls, 'HANGING_SECONDS', 0.0)
+        hangs = f'no response since .*: process {process.pid} hangs'
+        with pytest.raises(TimeoutError, match=hangs), stuck_calls.calling(5):
+            pass
+        monkeypatch.setattr(stuck_calls, 'HANGING_SECONDS', 60.0)
         waits.clear()
         entered = threading.Thread(target=enter, args=(5,))
         entered.start()
         assert waits.wait(30)
         with stuck_calls.calling(6):
             pass
-        monkeypatch.setattr(stuck_calls, 'HANGING_SECONDS', 0.0)
-        hangs = f'no response since .*: process {process.pid} hangs'
-        with pytest.raises(TimeoutError, match=hangs), stuck_calls.calling(5):
-            pass
-        monkeypatch.setattr(stuck_calls, 'HANGING_SECONDS', 60.0)
         with open(file, 'r+b') as records:  # of a process that was killed
             records.write(bytes(stuck_calls._offset(5)) + stuck_calls._RECORD.pack(1, -1000.0))
             records.flush()
