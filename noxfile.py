@@ -52,7 +52,9 @@ def install(session: nox.Session, *requirements: str) -> None:
 
 def run_tests(session: nox.Session, *arguments: str, **variables: str) -> None:
     """Run pytest with the arguments of the command line, or else with the given ones."""
-    pytest = ('python', '-m', 'pytest', '-q', '-p', 'no:cacheprovider')
+    pytest = ['python', '-m', 'pytest', '-q', '-p', 'no:cacheprovider']
+    if 'CI' in os.environ:  # see the Makefile
+        pytest.append('--reruns=1')
     session.run(*pytest, *(session.posargs or arguments), env=variables)
 
 

@@ -143,8 +143,9 @@ class SlurmJobs:
         ``running`` are the jobs of processes.
         """
         before, self._running = self._running, {job for job in running if job.isdecimal()}
-        is_due = self._clock() >= self._due or not self._running <= before
-        if is_due and (self._thread is None or not self._thread.is_alive()):
+        if not self._running <= before:
+            self._due = float('-inf')  # stays due while an earlier look is not finished
+        if self._clock() >= self._due and (self._thread is None or not self._thread.is_alive()):
             self._due = self._clock() + LOOK_SECONDS
             self._thread = threading.Thread(target=self.look, name='nvitop-slurm', daemon=True)
             self._thread.start()

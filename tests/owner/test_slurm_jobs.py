@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from nvitop.owner.slurm import Job, SlurmJobs, expand_nodes, job_ids, parse_job
 from tests.clock import Clock
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 #: As Slurm 22.05 and 23.11 print a job of two nodes, without the fields in between.
 TEXT = (
@@ -80,3 +81,19 @@ def test_each_job_is_described_once_and_forgotten_at_its_end() -> None:
     ids.clear()
     clock.turn(60)
     wait_until(lambda: not jobs.read(), 'the job is still there')
+
+
+def test_a_job_that_begins_during_a_look_is_described_by_the_next() -> None:
+    asked, answered = threading.Event(), threading.Event()
+
+    def show(job: str) -> str:
+        asked.set()
+        answered.wait(PATIENCE)
+        return TEXT if job == '42' else TEXT.replace('JobId=42', f'JobId={job}')
+
+    jobs = SlurmJobs('gpu07.example.org', ids=lambda: {'42'}, show=show, clock=Clock())
+    jobs.read()
+    asked.wait(PATIENCE)
+    jobs.read(['44'])  # the thread has asked for the numbers of the jobs already
+    answered.set()
+    wait_until(lambda: len(jobs.read(['44'])) == 2, 'the job of a process')
