@@ -43,6 +43,8 @@ _DEVICE_STATUSES = ('lost', 'timed out', 'error', 'not permitted')
 #: Values from this one on are left out: their units could make them infinite.
 _IMPLAUSIBLE = 1e18
 _PROCESS_STATUSES = ('running', 'zombie', 'gone', 'no permission', 'foreign')
+#: Labels of series about a device.
+_DEVICE_LABELS = frozenset({'gpu', 'uuid', 'UUID'})
 #: When the exporter took the last sample.
 COLLECTED = 'nvitop_last_collect_timestamp_seconds'
 #: Kind of host → series for graphs.
@@ -75,13 +77,16 @@ def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sa
         problems = tuple(Problem(device.key, PROCESSES, reason) for device in sample.devices)
     return sample._replace(
         host=sample.host._replace(hostname=host.name),
-        devices=tuple(map(_with_memory, sample.devices)),
+        devices=tuple(map(_completed, sample.devices)),
         problems=problems,
     )
 
 
-def _with_memory(device: DeviceSample) -> DeviceSample:
-    """Return a device with total memory and its use in percent, which not all exporters report."""
+def _completed(device: DeviceSample) -> DeviceSample:
+    """Return a device with values that not all exporters report, from others that they do."""
+    utilization = device.gpu_utilization_percent
+    if utilization is None and device.gpm_graphics_active_percent is not None:
+        utilization = round(device.gpm_graphics_active_percent)  # MIG devices of dcgm-exporter
     used, free, total = (
         device.memory_used_bytes,
         device.memory_free_bytes,
@@ -93,6 +98,7 @@ def _with_memory(device: DeviceSample) -> DeviceSample:
     return device._replace(
         info=device.info._replace(memory_total_bytes=total),
         memory_percent=percent_of(used, total) if percent is None else percent,
+        gpu_utilization_percent=utilization,
     )
 
 
@@ -193,22 +199,31 @@ class _DeviceSeries:
         #: PID → properties and values by name of the metric.
         self.processes: dict[int, tuple[dict[str, str], dict[str, Any]]] = {}
 
+    @property
+    def instances(self) -> tuple[int, ...]:
+        """The numbers of its instances, -1 for a whole GPU."""
+        names = ('gpu_instance_id', 'compute_instance_id')
+        numbers = (number_of(self.properties.get(name, '')) for name in names)
+        return tuple(-1 if number is None else number for number in numbers)
+
 
 def read_sample(name: str, series: Iterable[Series], *, timestamp: float = 0.0) -> Sample:
-    """Return the sample of one host from the series of a dialect; other series are ignored.
+    """Return the sample of one host from the series of a dialect.
 
     Values that the dialect does not have are ``None``. A value that is not a number is left out.
+    Other series show only that there is a device.
     """
     table, index, names = dialect(name), _index(name), series_names(name)
     identities = [label for label, key in table.labels.items() if key not in OWNER_PROPERTIES]
     devices: dict[tuple[str, ...], _DeviceSeries] = {}
     for point in series:
-        if point.name in names and abs(point.value) < _IMPLAUSIBLE:  # NaN is not
+        if abs(point.value) < _IMPLAUSIBLE and not _DEVICE_LABELS.isdisjoint(point.labels):
             identity = tuple(point.labels.get(label, '') for label in identities)
             device = devices.get(identity)
             if device is None:
                 device = devices[identity] = _DeviceSeries(_properties(table.labels, point.labels))
-            _add(table, index, device, point)
+            if point.name in names:
+                _add(table, index, device, point)
     return _sample(list(devices.values()), timestamp)
 
 
@@ -256,6 +271,8 @@ def _add_value(rows: list[DeviceRow], device: _DeviceSeries, point: Series) -> N
 
 
 def _sample(devices: list[_DeviceSeries], timestamp: float) -> Sample:
+    # The order of a response is that of its labels; MIG devices are counted by their instances.
+    devices = sorted(devices, key=lambda device: device.instances)
     keys = _keys(devices)
     order = sorted(range(len(devices)), key=lambda number: keys[number])
     known = {name: value for device in devices for name, value in device.properties.items()}
@@ -277,9 +294,9 @@ def _keys(devices: list[_DeviceSeries]) -> list[DeviceKey]:
     keys = []
     for device in devices:
         properties = device.properties
-        index = _number(properties.get('index', '')) or 0
+        index = number_of(properties.get('index', '')) or 0
         uuid = properties.get('gpu_uuid', '')
-        mig = _number(properties.get('mig_index', ''))
+        mig = number_of(properties.get('mig_index', ''))
         if mig is None and ('mig_uuid' in properties or 'gpu_instance_id' in properties):
             mig = next_migs.get(index, 0)
         if mig is not None:
@@ -289,7 +306,8 @@ def _keys(devices: list[_DeviceSeries]) -> list[DeviceKey]:
     return keys
 
 
-def _number(text: str) -> int | None:
+def number_of(text: str) -> int | None:
+    """Return the whole number of a label; ``None``: it has none."""
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
@@ -312,7 +330,7 @@ def _device(key: DeviceKey, series: _DeviceSeries) -> DeviceSample:
     info.setdefault('name', properties.get('gpu_name'))
     info['mig_profile'] = properties.get('mig_profile')
     for name in ('numa_node', 'gpu_instance_id', 'compute_instance_id'):
-        info[name] = _number(properties.get(name, ''))
+        info[name] = number_of(properties.get(name, ''))
     if series.reasons is not None:
         values['clock_event_reasons'] = tuple(series.reasons)
     if not series.is_up:

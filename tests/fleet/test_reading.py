@@ -133,6 +133,7 @@ def test_mig_devices_count_instead_of_their_gpu() -> None:
 
 def test_free_mig_devices_are_free() -> None:
     part = {'mig_uuid': 'MIG-1', 'gpu_instance': '1'}
+    last = {'mig_uuid': 'MIG-2', 'gpu_instance': '2'}
     host = only(
         read(
             own('gpu_up', 1),
@@ -141,12 +142,14 @@ def test_free_mig_devices_are_free() -> None:
             own('gpu_health', 3, kind='hot'),
             own('gpu_state', 0, state='held', **part),
             own('gpu_state', 1, state='free', **part),
-            own('gpu_state', 1, state='held', mig_uuid='MIG-2', gpu_instance='2'),
+            own('gpu_state', 1, state='held', **last),
+            own('gpu_up', 1, **last),
+            own('gpu_up', 1, **part),
         )
     )
     assert [(gpu.label, gpu.state, gpu.temperature_celsius) for gpu in host.gpus] == [
-        ('0:1', 'free', 40),
-        ('0:2', 'held', 40),
+        ('0:0', 'free', 40),
+        ('0:1', 'held', 40),
     ]
     assert [problem.text for problem in host.problems] == [f'GPU 0 {KINDS["hot"].counted}']
 

@@ -232,7 +232,7 @@ def test_from_the_exporter_to_the_hosts(tmp_path: pathlib.Path) -> None:
     text = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment()).stdout
     rows = [line.split(', ') for line in text.decode().splitlines()]
     gpus = hosts['half-busy'].gpus
-    assert [gpu.id for gpu in gpus] == [row[0].lower() for row in rows]
+    assert [gpu.id for gpu in gpus] == [row[0] for row in rows]
     for gpu, row in zip(gpus, rows):
         assert gpu.utilization_percent == pytest.approx(float(row[1]))
         assert gpu.memory_used_bytes == float(row[2]) * 2**20
