@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any, Iterator, NamedTuple
 
@@ -10,7 +9,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api import libnvml
-from nvitop.api.device import Device, PhysicalDevice
+from nvitop.api.device import Device
 from nvitop.api.libnvml._session import Session
 from nvitop.api.libnvml._structures import ProcessUtilization
 from nvitop.api.process import GpuProcess, procfs
@@ -51,21 +50,11 @@ def test_all_types_of_processes_are_listed_by_pid(machine: simulation.Machine) -
     assert utilization(train) == (40, 20, 0, 0)
     assert utilization(processes[FIRST + 1]) == (0, 0, 0, 0)  # without a sample, it is idle
     assert processes[FIRST + 2].gpu_sm_utilization() == 10
-
-
-def test_gpu_without_processes_is_not_queried_for_utilization(machine: simulation.Machine) -> None:
+    machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'NOT_SUPPORTED')
+    assert device.processes()[FIRST + 1].type == 'G'
+    calls = machine.calls
     assert Device(2).processes() == {}
-    assert machine.calls[OLD] == machine.calls[NEW] == 0
-
-
-def test_class_of_processes_can_be_changed(machine: simulation.Machine) -> None:
-    class Mine(GpuProcess):
-        pass
-
-    class MyDevice(PhysicalDevice):
-        GPU_PROCESS_CLASS = Mine
-
-    assert {type(process) for process in MyDevice(0).processes().values()} == {Mine}
+    assert (machine.calls[OLD], machine.calls[NEW]) == (calls[OLD], calls[NEW])
 
 
 def test_utilization_is_unknown_with_mig(machine: simulation.Machine) -> None:
@@ -199,39 +188,6 @@ def test_samples_are_matched_through_pid_namespaces(
     monkeypatch.setattr(procfs, 'in_pid_namespace', lambda: False)
     monkeypatch.setattr(procfs, 'namespace_pids', lambda pid: namespaces.get(pid, ()))
     assert measured(95, 'sm = 70\nsample_pid = 4190000', '') == expected
-
-
-def test_mig_device_without_samples_is_not_idle(machine: simulation.Machine) -> None:
-    machine.fail(OLD, 'NOT_FOUND')
-    machine.fail(NEW, 'NOT_FOUND')
-    (process,) = Device((1, 2)).processes().values()
-    assert process.gpu_sm_utilization() is NA
-
-
-def test_utilization_is_unknown_if_memory_is(machine: simulation.Machine) -> None:
-    with make_machine(
-        '[[gpu]]\n[[process]]\ngpus = [0]\ncommand = ["x"]\nmemory = "N/A"\n', clock=lambda: 0.0
-    ):
-        (process,) = Device(0).processes().values()
-        assert process.gpu_memory() is NA
-        assert process.gpu_sm_utilization() is NA
-
-
-def test_type_is_the_current_one(machine: simulation.Machine) -> None:
-    device = Device(0)
-    assert device.processes()[FIRST + 1].type == 'C+G'
-    machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'NOT_SUPPORTED')
-    assert device.processes()[FIRST + 1].type == 'G'
-    machine.heal()
-    machine.fail('nvmlDeviceGetGraphicsRunningProcesses*', 'NOT_SUPPORTED')
-    assert device.processes()[FIRST + 1].type == 'C'
-
-
-def test_running_and_exited_processes_are_listed() -> None:
-    with make_machine(processes=[os.getpid()]):
-        processes = Device(0).processes()
-    assert processes[os.getpid()].is_running()
-    assert list(processes) == [os.getpid()]
 
 
 class Info(NamedTuple):

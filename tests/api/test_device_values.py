@@ -1,4 +1,4 @@
-"""Values of devices by subject: units, texts, rates, implausible values."""
+"""Values of devices: units, texts, rates, implausible values."""
 
 from __future__ import annotations
 
@@ -12,17 +12,12 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api import host, libnvml
-from nvitop.api.device import (
-    ClockEventReasons,
-    Device,
-    GpmMetrics,
-    MemoryInfo,
-    ThroughputInfo,
-)
+from nvitop.api.device import ClockEventReasons, Device, GpmMetrics, MemoryInfo, ThroughputInfo
+from nvitop.api.device.health import RetiredPage
 from nvitop.api.device.interconnect import _rates
 from nvitop.api.timing import Window
-from nvitop.basics.units import NA, GiB, KiB
-from tests.api.machines import SCENARIO, answer, known, needs_gpm
+from nvitop.basics.units import NA, ULONGLONG_MAX, GiB, KiB
+from tests.api.machines import SCENARIO, answer, needs_gpm
 from tests.api.machines import machine as make_machine
 
 
@@ -46,9 +41,140 @@ def device(machine: simulation.Machine) -> Device:
     return Device(0)
 
 
-def test_memory_before_r510_has_no_reserved_part(machine: simulation.Machine) -> None:
-    machine.hide('nvmlDeviceGetMemoryInfo_v2')
-    assert Device(0).memory_info() == MemoryInfo(80 * GiB, 46 * GiB, 34 * GiB, NA)
+#: Traffic of GPU 0 over PCIe, and over each NVLink, in KiB/s.
+PCIE = ThroughputInfo(200 * KiB, 300 * KiB)
+NVLINK = ThroughputInfo(10 * KiB, 20 * KiB)
+REASONS = ClockEventReasons.SW_POWER_CAP | ClockEventReasons.HW_THERMAL_SLOWDOWN
+NO_LINKS = ThroughputInfo(NA, NA)
+DOWN = 'is_pcie_link_down_trained'
+
+
+def product(name: str, capability: str, text: str) -> str:
+    return f'name = "{name}"\ncuda_compute_capability = "{capability}"\n{text}'
+
+
+@pytest.mark.parametrize(
+    ('gpu', 'faults', 'expected'),
+    [
+        # Without keys, GPU 0 of the machine. Values of all metrics are in a golden file.
+        (
+            '',
+            {},
+            {
+                'power_status': '312W / 600W',
+                'memory_usage': '33.00GiB / 80.00GiB',
+                'memory_used_human': '33.00GiB',
+                'bar1_memory_total_human': '128.0GiB',
+                'clock_event_reasons': REASONS,
+                'pcie_throughput': PCIE,
+                'pcie_tx_throughput_human': '200.0MiB/s',
+                'pcie_rx_throughput_human': '300.0MiB/s',
+            },
+        ),
+        # Memory before R510, that cannot be read, and that of the host.
+        (
+            '',
+            {'nvmlDeviceGetMemoryInfo_v2': 'hidden'},
+            {'memory_info': MemoryInfo(80 * GiB, 46 * GiB, 34 * GiB, NA)},
+        ),
+        *(
+            (
+                gpu,
+                {'nvmlDeviceGetMemoryInfo*': code},
+                {'memory_info': MemoryInfo(), 'is_unified_memory': False},
+            )
+            for gpu, code in (('', 'TIMEOUT'), ('model = "RTX 4090"', 'NOT_SUPPORTED'))
+        ),
+        *(
+            (product(name, capability, text), {}, {'is_unified_memory': is_unified})
+            for name, capability, is_unified in (
+                ('NVIDIA Thor', '9.0', True),
+                ('Orin (nvgpu)', '9.0', True),
+                ('NVIDIA Jetson AGX Xavier', '9.0', True),
+                ('Graphics Device', '8.7', True),
+                ('NVIDIA GB100', '10.0', False),
+                ('NVIDIA A30', '8.0', False),
+                ('NVIDIA A30', 'N/A', False),
+            )
+            for text in ('unified_memory = true', 'memory_total = 0')
+        ),
+        (product('NVIDIA A30', '8.0', 'memory_total = 0'), {}, {'memory_total': NA}),
+        # The name of a function changed in R535.
+        (
+            '',
+            {'nvmlDeviceGetCurrentClocksEventReasons': 'hidden'},
+            {'clock_event_reasons': REASONS},
+        ),
+        ('', {'nvmlDeviceGetCurrentClocks*Reasons': 'hidden'}, {'clock_event_reasons': NA}),
+        # Driver models of Windows.
+        *(
+            (f'current_driver_model = "{word.lower()}"', {}, dict.fromkeys(methods, word))
+            for word in ('WDDM', 'WDM', 'MCDM')
+            for methods in [('current_driver_model', 'driver_model', 'driver_model_pending')]
+        ),
+        ('compute_mode = "prohibited"', {}, {'compute_mode': 'Prohibited'}),
+        # A link is down-trained if it supports more, and an idle one only if it is narrow.
+        ('pcie_link_width = 16', {}, {DOWN: False}),
+        ('pcie_link_width = 8', {}, {DOWN: True}),
+        ('pcie_link_generation = 4', {}, {DOWN: True}),
+        ('pcie_link_generation = 1\nperformance_state = 8', {}, {DOWN: False}),
+        ('pcie_link_generation = 1\npcie_link_width = 1\nperformance_state = 8', {}, {DOWN: True}),
+        ('pcie_link_generation = 4\nperformance_state = 2', {}, {DOWN: True}),
+        ('', {'nvmlDeviceGetMaxPcieLinkWidth': 'UNKNOWN'}, {DOWN: False}),
+        ('', {'nvmlDeviceGet*PcieLink*': 'UNKNOWN'}, {DOWN: NA}),
+        # Without NVLink.
+        (
+            'model = "RTX 4090"',
+            {},
+            {
+                'nvlink_throughput': [],
+                'nvlink_tx_throughput_human': [],
+                'nvlink_total_throughput': NO_LINKS,
+                'nvlink_mean_rx_throughput': NA,
+                'nvlink_mean_rx_throughput_human': NA,
+                'gpm_metrics': GpmMetrics(),
+                'is_gpm_supported': False,
+            },
+        ),
+        # Health.
+        ('', {}, {'inforom_checksum_validation': 'valid'}),
+        *(
+            ('', {'nvmlDeviceValidateInforom': code}, {'inforom_checksum_validation': value})
+            for code, value in (('CORRUPTED_INFOROM', 'invalid'), ('NO_PERMISSION', NA))
+        ),
+        (
+            'model = "V100"\nretired_pages_single_bit_ecc = 2\nretired_pages_double_bit_ecc = 1',
+            {},
+            {
+                'retired_page_list': [
+                    RetiredPage(0x10000, 'Single Bit ECC'),
+                    RetiredPage(0x20000, 'Single Bit ECC'),
+                    RetiredPage(0x10000, 'Double Bit ECC'),
+                ],
+                'retired_pages_single_bit_ecc': 2,
+                'retired_pages_double_bit_ecc': 1,
+                'retired_pages_pending': False,
+            },
+        ),
+        (
+            'fabric_state = "in-progress"',
+            {},
+            {'fabric_state': 'In Progress', 'fabric_status': NA, 'fabric_bandwidth': NA},
+        ),
+    ],
+)
+def test_values_of_a_gpu(
+    gpu: str, faults: dict[str, str], expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with clocked(monkeypatch, f'[[gpu]]\n{gpu}' if gpu else SCENARIO) as machine:
+        for function, code in faults.items():
+            if code == 'hidden':
+                machine.hide(function)
+            else:
+                machine.fail(function, code)
+        device = Device(0)
+        for getter, value in expected.items():
+            assert getattr(device, getter)() == value, getter
 
 
 def test_unified_memory_is_the_memory_of_the_host(machine: simulation.Machine) -> None:
@@ -60,43 +186,6 @@ def test_unified_memory_is_the_memory_of_the_host(machine: simulation.Machine) -
     assert info.used + info.free == memory.total
     assert info.reserved is NA
     assert abs(info.free - memory.available) < memory.total / 4
-    assert not Device(0).is_unified_memory()
-
-
-def test_memory_that_cannot_be_read_is_not_unified(machine: simulation.Machine) -> None:
-    device = Device(0)
-    machine.fail('nvmlDeviceGetMemoryInfo*', 'TIMEOUT')
-    assert device.memory_info() == MemoryInfo()
-    assert not device.is_unified_memory()
-    machine.heal()
-    assert device.memory_total() == 80 * GiB
-    machine.fail('nvmlDeviceGetMemoryInfo*', 'NOT_SUPPORTED')
-    for other in (Device(1), Device((1, 0)), Device(2)):
-        assert other.memory_info() == MemoryInfo()
-        assert not other.is_unified_memory()
-
-
-@pytest.mark.parametrize(
-    ('name', 'capability', 'is_unified'),
-    [
-        ('NVIDIA Thor', '9.0', True),
-        ('Orin (nvgpu)', '9.0', True),
-        ('NVIDIA Jetson AGX Xavier', '9.0', True),
-        ('Graphics Device', '8.7', True),
-        ('NVIDIA GB100', '10.0', False),
-        ('NVIDIA A30', '8.0', False),
-        ('NVIDIA A30', 'N/A', False),
-    ],
-)
-def test_memory_of_the_host_is_a_fact_of_the_product(
-    name: str, capability: str, is_unified: bool
-) -> None:
-    product = f'name = "{name}"\ncuda_compute_capability = "{capability}"\n'
-    with make_machine(f'[[gpu]]\n{product}unified_memory = true\n'):
-        assert Device(0).is_unified_memory() == is_unified
-        assert (Device(0).memory_used() is NA) != is_unified
-    with make_machine(f'[[gpu]]\n{product}memory_total = 0\n'):
-        assert (Device(0).memory_total() is NA) != is_unified
 
 
 @pytest.mark.parametrize(
@@ -106,6 +195,12 @@ def test_memory_of_the_host_is_a_fact_of_the_product(
         ('power_usage', 'nvmlDeviceGetPowerUsage', 900_000_000, '900 kW is implausible'),
         ('max_power_limit', 'nvmlDeviceGetPowerManagementLimitConstraints', (0, 10**9), '1 MW'),
         ('sm_clock', 'nvmlDeviceGetClockInfo', 60_000, '60 GHz is implausible'),
+        (
+            'dram_volatile_uncorrected_ecc_errors',
+            'nvmlDeviceGetMemoryErrorCounter',
+            ULONGLONG_MAX,
+            'None',  # the driver's word for "unknown"
+        ),
     ],
 )
 def test_implausible_values_are_na(
@@ -129,85 +224,17 @@ def test_implausible_memory_is_na(device: Device, monkeypatch: pytest.MonkeyPatc
     assert device.memory_percent() is NA
 
 
-def test_clock_event_reasons_are_flags_with_names(machine: simulation.Machine) -> None:
-    device = Device(0)
-    reasons = device.clock_event_reasons()
-    assert reasons == ClockEventReasons.SW_POWER_CAP | ClockEventReasons.HW_THERMAL_SLOWDOWN
-    assert isinstance(reasons, ClockEventReasons)
-    assert reasons.names == ('sw_power_cap', 'hw_thermal_slowdown')
+def test_clock_event_reasons_have_names() -> None:
+    assert REASONS.names == ('sw_power_cap', 'hw_thermal_slowdown')
     assert ClockEventReasons(0).names == ()
     assert ClockEventReasons(0x1001).names == ('gpu_idle', '0x1000')
-    machine.hide('nvmlDeviceGetCurrentClocksEventReasons')
-    assert device.clock_event_reasons() == reasons
-    machine.hide('nvmlDeviceGetCurrentClocksThrottleReasons')
-    assert device.clock_event_reasons() is NA
-
-
-def test_power_and_memory_as_text(machine: simulation.Machine, device: Device) -> None:
-    assert device.power_status() == '312W / 600W'
-    assert Device((1, 0)).power_status() == 'N/A / N/A'
-    assert device.memory_usage() == '33.00GiB / 80.00GiB'
-    assert device.memory_used_human() == '33.00GiB'
-    assert device.bar1_memory_total_human() == '128.0GiB'
-    machine.set(gpu=0, temperature=95)
-    assert device.temperature_margin() == known(-6, 'nvmlDeviceGetMarginTemperature')
-
-
-@pytest.mark.parametrize(('word', 'text'), [('wddm', 'WDDM'), ('wdm', 'WDM'), ('mcdm', 'MCDM')])
-def test_driver_models_of_windows(word: str, text: str) -> None:
-    with make_machine(f'[[gpu]]\ncurrent_driver_model = "{word}"\ncompute_mode = "prohibited"'):
-        device = Device(0)
-        assert device.current_driver_model() == device.driver_model() == text
-        assert device.driver_model_pending() == text
-        assert device.compute_mode() == 'Prohibited'
-
-
-@pytest.mark.parametrize(
-    ('gpu', 'expected'),
-    [
-        ('pcie_link_width = 16', False),
-        ('pcie_link_width = 8', True),
-        ('pcie_link_generation = 4', True),
-        ('pcie_link_generation = 1\nperformance_state = 8', False),
-        ('pcie_link_generation = 1\npcie_link_width = 1\nperformance_state = 8', True),
-        ('pcie_link_generation = 4\nperformance_state = 2', True),
-    ],
-)
-def test_pcie_link_is_down_trained_if_it_supports_more(gpu: str, expected: bool) -> None:
-    with make_machine(f'[[gpu]]\n{gpu}'):
-        assert Device(0).is_pcie_link_down_trained() is expected
-
-
-def test_unknown_pcie_link_is_not_down_trained(machine: simulation.Machine) -> None:
-    device = Device(0)
-    machine.fail('nvmlDeviceGetMaxPcieLinkWidth', 'UNKNOWN')
-    machine.fail('nvmlDeviceGetCurrPcieLinkGeneration', 'UNKNOWN', after=1)
-    assert device.is_pcie_link_down_trained() is False
-    assert device.is_pcie_link_down_trained() is NA
 
 
 # Throughputs
 
-#: Traffic of GPU 0 over PCIe, and over each NVLink, in KiB/s.
-PCIE = ThroughputInfo(200 * KiB, 300 * KiB)
-NVLINK = ThroughputInfo(10 * KiB, 20 * KiB)
-
 
 def is_near(info: ThroughputInfo, expected: ThroughputInfo) -> bool:
     return info == pytest.approx(expected, rel=0.02)
-
-
-def test_pcie_throughput_is_that_of_the_driver(machine: simulation.Machine, device: Device) -> None:
-    assert device.pcie_throughput() == PCIE
-    assert device.pcie_tx_throughput_human() == '200.0MiB/s'
-    assert device.pcie_rx_throughput_human() == '300.0MiB/s'
-    info = device.pcie_throughput()
-    assert (info.transmit, info.receive) == (info.tx, info.rx)
-    machine.reset_calls()
-    with device.oneshot():
-        device.pcie_throughput()
-        device.pcie_rx_throughput_human()
-    assert machine.calls['nvmlDeviceGetPcieThroughput'] == 2
 
 
 @pytest.mark.parametrize(
@@ -229,29 +256,29 @@ def test_reset_counters_have_no_rate(
     monkeypatch.setattr(
         libnvml, 'nvmlQueryFieldValues', lambda handle, fields: [(0, 10**18)] * len(fields)
     )
-    assert device.nvlink_throughput() == [ThroughputInfo(NA, NA)] * 18
+    assert device.nvlink_throughput() == [NO_LINKS] * 18
 
 
-def test_nvlink_throughput_per_link_mean_and_total(
-    machine: simulation.Machine, device: Device
-) -> None:
-    assert device.nvlink_link_count() == 18
-    links = device.nvlink_throughput()
-    assert len(links) == 18
-    assert all(is_near(link, NVLINK) for link in links)
-    total = ThroughputInfo(18 * NVLINK.tx, 18 * NVLINK.rx)
-    assert is_near(device.nvlink_total_throughput(), total)
-    assert is_near(device.nvlink_mean_throughput(), NVLINK)
-    assert device.nvlink_tx_throughput() == [link.tx for link in links]
-    assert device.nvlink_rx_throughput() == [link.rx for link in links]
-    assert device.nvlink_mean_tx_throughput() == device.nvlink_mean_throughput().tx
-    assert device.nvlink_mean_rx_throughput() == device.nvlink_mean_throughput().rx
-    assert device.nvlink_total_tx_throughput() == sum(link.tx for link in links)
-    assert device.nvlink_total_rx_throughput() == sum(link.rx for link in links)
-    machine.advance(1000)
-    assert device.nvlink_tx_throughput_human() == ['10.00MiB/s'] * 18
-    assert device.nvlink_mean_rx_throughput_human() == '20.00MiB/s'
-    assert device.nvlink_total_tx_throughput_human() == '180.0MiB/s'
+def test_nvlink_throughput_per_link_mean_and_total(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = SCENARIO.replace('pcie_link_width = 8', 'nvlink_down_count = 6')
+    with clocked(monkeypatch, text) as machine:
+        device = Device(0)
+        links = device.nvlink_throughput()
+        assert (device.nvlink_link_count(), links.count(NO_LINKS)) == (18, 6)
+        assert sum(is_near(link, NVLINK) for link in links) == 12
+        assert device.nvlink_tx_throughput() == [link.tx for link in links]
+        assert device.nvlink_rx_throughput() == [link.rx for link in links]
+        assert device.nvlink_tx_throughput_human().count(NA) == 6
+        mean, total = device.nvlink_mean_throughput(), device.nvlink_total_throughput()
+        assert is_near(mean, NVLINK)  # of the active links
+        assert is_near(total, ThroughputInfo(12 * NVLINK.tx, 12 * NVLINK.rx))
+        assert device.nvlink_mean_tx_throughput() == mean.tx == mean.transmit
+        assert device.nvlink_mean_rx_throughput() == mean.rx == mean.receive
+        assert device.nvlink_total_tx_throughput() == total.tx
+        assert device.nvlink_total_rx_throughput() == total.rx
+        machine.advance(1000)
+        assert device.nvlink_mean_rx_throughput_human() == '20.00MiB/s'
+        assert device.nvlink_total_tx_throughput_human() == '120.0MiB/s'
 
 
 def test_nvlink_throughput_is_measured_over_the_interval(
@@ -271,27 +298,6 @@ def test_nvlink_throughput_is_measured_over_the_interval(
 def test_negative_interval_is_an_error(name: str, index: int, machine: simulation.Machine) -> None:
     with pytest.raises(ValueError, match='negative'):
         getattr(Device(index), name)(interval=-1)
-
-
-def test_gpu_without_nvlink_has_no_throughput(machine: simulation.Machine) -> None:
-    device = Device(2)
-    assert device.nvlink_throughput() == []
-    assert device.nvlink_tx_throughput_human() == []
-    assert device.nvlink_total_throughput() == ThroughputInfo(NA, NA)
-    assert device.nvlink_mean_rx_throughput() is NA
-    assert device.nvlink_mean_rx_throughput_human() is NA
-
-
-def test_inactive_links_are_left_out_of_mean_and_total(monkeypatch: pytest.MonkeyPatch) -> None:
-    with clocked(monkeypatch, SCENARIO.replace('pcie_link_width = 8', 'nvlink_down_count = 6')):
-        device = Device(0)
-        links = device.nvlink_throughput()
-        assert links.count(ThroughputInfo(NA, NA)) == 6
-        assert device.nvlink_tx_throughput_human().count(NA) == 6
-        assert is_near(device.nvlink_mean_throughput(), NVLINK)
-        assert is_near(
-            device.nvlink_total_throughput(), ThroughputInfo(12 * NVLINK.tx, 12 * NVLINK.rx)
-        )
 
 
 @pytest.mark.parametrize(
@@ -331,8 +337,6 @@ def test_gpm_measures_between_two_samples(machine: simulation.Machine, device: D
     assert (device.gpm_sm_active(), device.gpm_sm_occupancy()) == metrics[:2]
     assert (device.gpm_tensor_active(), device.gpm_dram_active()) == metrics[2:4]
     assert device.is_gpm_supported()
-    assert not Device(2).is_gpm_supported()
-    assert Device(2).gpm_metrics() == GpmMetrics()
 
 
 @needs_gpm
@@ -345,8 +349,18 @@ def test_mig_device_has_gpm_counters_of_its_own(machine: simulation.Machine) -> 
     assert machine.calls['nvmlGpmSampleGet'] == 0
 
 
-def gpm_metrics_of(value: float, monkeypatch: pytest.MonkeyPatch) -> GpmMetrics:
-    """Return the metrics of a driver that reports the same value for each counter."""
+@needs_gpm
+@pytest.mark.parametrize(
+    ('value', 'load', 'traffic'),
+    [
+        (100.0, 100.0, 100 * KiB),
+        (100.25, NA, 100.25 * KiB),
+        *((value, NA, NA) for value in (math.inf, -math.inf, math.nan, -1.0)),
+    ],
+)
+def test_implausible_gpm_values_are_na(
+    value: float, load: object, traffic: object, device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real: Callable[..., Any] = libnvml.nvmlQuery
 
     def query(function: Any, *args: Any, **options: Any) -> Any:
@@ -357,25 +371,8 @@ def gpm_metrics_of(value: float, monkeypatch: pytest.MonkeyPatch) -> GpmMetrics:
         return result
 
     monkeypatch.setattr(libnvml, 'nvmlQuery', query)
-    return Device(0).gpm_metrics()
-
-
-@needs_gpm
-@pytest.mark.parametrize('value', [math.inf, -math.inf, math.nan, -1.0])
-def test_implausible_gpm_values_are_na(
-    value: float, machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert gpm_metrics_of(value, monkeypatch) == GpmMetrics()
-
-
-@needs_gpm
-@pytest.mark.parametrize(('value', 'load'), [(100.0, 100.0), (100.25, NA)])
-def test_gpm_percentages_are_at_most_100_unlike_traffic(
-    value: float, load: object, machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    metrics = gpm_metrics_of(value, monkeypatch)._asdict()
-    for name, found in metrics.items():
-        assert found == (round(value * KiB) if name.endswith(('tx', 'rx')) else load)
+    for name, found in device.gpm_metrics()._asdict().items():
+        assert found == (traffic if name.endswith(('tx', 'rx')) else load)
 
 
 @needs_gpm

@@ -71,24 +71,6 @@ def test_pickled_process_keeps_its_values(child: subprocess.Popen[bytes]) -> Non
     assert pickle.loads(pickled).gpu_memory() == 8
 
 
-def test_identity_of_a_device_is_read_without_the_lock(child: subprocess.Popen[bytes]) -> None:
-    """The first hash of a device queries the driver, which may hang."""
-    is_free = []
-
-    def acquire() -> None:
-        is_free.append(GpuProcess.INSTANCE_LOCK.acquire(blocking=False))
-        GpuProcess.INSTANCE_LOCK.release()
-
-    class SlowDevice(FakeDevice):
-        def __hash__(self) -> int:
-            if not is_free:
-                in_threads(1, acquire)
-            return 0
-
-    GpuProcess(child.pid, SlowDevice())
-    assert is_free == [True]
-
-
 # Values of the device
 
 
@@ -111,77 +93,18 @@ def test_values_that_are_not_given_are_kept(child: subprocess.Popen[bytes]) -> N
     assert process.gpu_memory_utilization() == 20
     assert process.gpu_encoder_utilization() == 3
     assert process.gpu_decoder_utilization() is NA
-    process.set_gpu_memory(NA)
+    for value, text in (('C', 'C'), ({'C'}, 'C'), ('GC', 'C+G'), ('M+C', 'M'), ('X', 'N/A')):
+        process.type = value
+        assert process.type == text
+    device = process.device
+    device.listed = {child.pid: GpuProcess(child.pid, device, gpu_memory=7)}
+    assert (process.update_gpu_status(), process.gpu_sm_utilization()) == (7, 1)
+    device.listed = {}
+    assert process.update_gpu_status() is process.gpu_sm_utilization() is NA
     assert process.gpu_memory_human() is NA
 
 
-@pytest.mark.parametrize(
-    ('values', 'expected'),
-    [
-        (['C', {'C'}], 'C'),
-        (['CG', 'C+G', ['G', 'C']], 'C+G'),
-        (['M', 'M+C'], 'M'),
-        (['X', '', NA], 'N/A'),
-    ],
-)
-def test_type_is_normalized(
-    child: subprocess.Popen[bytes], values: list[Any], expected: str
-) -> None:
-    process = GpuProcess(child.pid, FakeDevice(), type='G')
-    for value in values:
-        process.type = value
-        assert process.type == expected
-        assert (process.type is NA) is (expected == 'N/A')
-
-
-def test_update_gpu_status_queries_the_device(child: subprocess.Popen[bytes]) -> None:
-    device = FakeDevice()
-    process = GpuProcess(child.pid, device, gpu_memory=5)
-    process.set_gpu_utilization(1, 2, 3, 4)
-    device.listed = {child.pid: GpuProcess(child.pid, device, gpu_memory=7)}
-    assert process.update_gpu_status() == 7
-    assert process.gpu_sm_utilization() == 1
-    device.listed = {}
-    assert process.update_gpu_status() is NA
-    assert process.gpu_sm_utilization() is NA
-
-
 # Values of the host
-
-
-def test_other_attributes_are_those_of_the_host_process(child: subprocess.Popen[bytes]) -> None:
-    process = GpuProcess(child.pid, FakeDevice())
-    assert process.num_threads() == 1
-    assert process.parent() is HostProcess()
-    for name in ('no_such_name', '_private', '__len__'):
-        with pytest.raises(AttributeError):
-            getattr(process, name)
-
-
-def test_values_of_the_host(child: subprocess.Popen[bytes]) -> None:
-    process = GpuProcess(child.pid, FakeDevice())
-    host = process.host
-    assert process.is_running()
-    assert process.status() in vars(psutil).values()
-    assert process.create_time() == host.create_time()
-    assert process.running_time() <= host.running_time()
-    assert process.running_time_human().startswith('0:')
-    assert 0 <= process.running_time_in_seconds() < 3600
-    assert process.username() == host.username()
-    assert process.name() == 'cat'
-    assert process.cpu_percent() >= 0
-    assert process.memory_percent() == pytest.approx(host.memory_percent(), rel=0.5)
-    assert process.host_memory() == pytest.approx(host.rss_memory(), rel=0.5)
-    assert process.host_memory_human().endswith('iB')
-    assert (process.cmdline(), process.command()) == (['cat'], 'cat')
-    for alias, name in [
-        ('elapsed_time', 'running_time'),
-        ('elapsed_time_human', 'running_time_human'),
-        ('elapsed_time_in_seconds', 'running_time_in_seconds'),
-        ('host_memory_percent', 'memory_percent'),
-        ('rss_memory', 'host_memory'),
-    ]:
-        assert getattr(GpuProcess, alias) is getattr(GpuProcess, name)
 
 
 def test_exited_process_raises_except_in_failsafe(gone_pid: int) -> None:
@@ -227,6 +150,24 @@ def test_failsafe_is_of_one_thread_and_ends_with_an_error(gone_pid: int) -> None
         raise OSError
     with pytest.raises(psutil.NoSuchProcess):
         process.name()
+
+
+def test_identity_of_a_device_is_read_without_the_lock(child: subprocess.Popen[bytes]) -> None:
+    """The first hash of a device queries the driver, which may hang."""
+    is_free = []
+
+    def acquire() -> None:
+        is_free.append(GpuProcess.INSTANCE_LOCK.acquire(blocking=False))
+        GpuProcess.INSTANCE_LOCK.release()
+
+    class SlowDevice(FakeDevice):
+        def __hash__(self) -> int:
+            if not is_free:
+                in_threads(1, acquire)
+            return 0
+
+    GpuProcess(child.pid, SlowDevice())
+    assert is_free == [True]
 
 
 @linux_only
@@ -294,6 +235,11 @@ def test_snapshot_has_all_values(child: subprocess.Popen[bytes]) -> None:
     assert (snapshot.gpu_instance_id, snapshot.compute_instance_id) == (2, NA)
     assert (snapshot.gpu_sm_utilization, snapshot.gpu_decoder_utilization) == (1, 4)
     assert dict(pickle.loads(pickle.dumps(snapshot)))['command'] == 'cat'
+    assert process.num_threads() == 1  # of the host process
+    assert process.running_time_human().startswith('0:')
+    for name in ('no_such_name', '_private', '__len__'):
+        with pytest.raises(AttributeError):
+            getattr(process, name)
 
 
 def test_host_is_read_once_for_a_process_on_many_devices(

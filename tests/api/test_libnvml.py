@@ -11,30 +11,6 @@ import pytest
 from nvitop.api import libnvml
 from nvitop.basics.units import NA
 from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, handle, write_text, write_uint
-from tests.waiting import in_threads
-
-
-def test_query_initializes_once_and_returns_the_result(library: FakeLibrary) -> None:
-    library.add('nvmlDeviceGetPowerUsage', write_uint(250_000))
-    assert libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', handle()) == 250_000
-    assert libnvml.nvmlQuery(libnvml.nvmlDeviceGetPowerUsage, handle()) == 250_000
-    assert library.calls['nvmlInitWithFlags'] == 1
-
-
-def test_many_threads_initialize_once(library: FakeLibrary) -> None:
-    library.add('nvmlDeviceGetPowerUsage', write_uint(1))
-    results: list[Any] = []
-    in_threads(16, lambda: results.append(libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', handle())))
-    assert results == [1] * 16
-    assert library.calls['nvmlInitWithFlags'] == 1
-
-
-def test_failed_query_returns_the_default_or_raises(library: FakeLibrary) -> None:
-    library.fail('nvmlDeviceGetFanSpeed', NOT_SUPPORTED)
-    assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) is NA
-    assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle(), default=0) == 0
-    with pytest.raises(libnvml.NVMLError_NotSupported):
-        libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle(), ignore_errors=False)
 
 
 def test_reason_is_kept_until_the_next_success(library: FakeLibrary) -> None:
@@ -69,15 +45,6 @@ def test_bytes_are_decoded(library: FakeLibrary) -> None:
     library.add('nvmlDeviceGetName', write_text('GPU µ'.encode() + b'\xff'))
     assert libnvml.nvmlQuery('nvmlDeviceGetName', handle()) == 'GPU µ\ufffd'  # not valid UTF-8
     assert libnvml.nvmlQuery(lambda: b'raw') == 'raw'
-
-
-def test_undecodable_result_is_an_unknown_error(library: FakeLibrary) -> None:
-    def broken() -> str:
-        return b'\xff'.decode()
-
-    assert libnvml.nvmlQuery(broken) is NA
-    with pytest.raises(libnvml.NVMLError_Unknown):
-        libnvml.nvmlQuery(broken, ignore_errors=False)
 
 
 def test_only_functions_of_the_binding_are_unwrapped(library: FakeLibrary) -> None:
@@ -116,17 +83,6 @@ def test_missing_function_is_logged_once(
     assert 'Traceback' not in caplog.text
 
 
-def test_missing_function_can_be_expected(
-    library: FakeLibrary, caplog: pytest.LogCaptureFixture
-) -> None:
-    result = libnvml.nvmlQuery(
-        'nvmlDeviceGetFanSpeed', handle(), ignore_errors=False, ignore_function_not_found=True
-    )
-    assert result is NA
-    assert libnvml.UNKNOWN_FUNCTIONS == {}
-    assert not caplog.records
-
-
 def test_nvml_check_return() -> None:
     assert libnvml.nvmlCheckReturn(1)
     assert libnvml.nvmlCheckReturn(1, int)
@@ -134,20 +90,6 @@ def test_nvml_check_return() -> None:
     assert not libnvml.nvmlCheckReturn(1, str)
     assert not libnvml.nvmlCheckReturn(NA)
     assert not libnvml.nvmlCheckReturn(retval=NA, types=str)
-
-
-def test_number_of_remembered_missing_functions_is_limited(library: FakeLibrary) -> None:
-    assert libnvml.UNKNOWN_FUNCTIONS_CACHE_SIZE == 1024
-    for number in range(1024 + 6):
-        assert libnvml.nvmlQuery(f'nvmlDeviceGetNothing{number}', handle()) is NA
-    assert len(libnvml.UNKNOWN_FUNCTIONS) == 1024
-
-
-def test_module_is_a_context_manager(library: FakeLibrary) -> None:
-    module = cast(Any, libnvml)
-    with module, module:
-        assert library.calls['nvmlInitWithFlags'] == 1
-    assert library.calls['nvmlShutdown'] == 1
 
 
 @pytest.mark.parametrize(
@@ -170,6 +112,9 @@ def test_initializations_are_counted(library: FakeLibrary, steps: tuple[str, ...
         'restart': libnvml.restart_nvml,
         'query': handle,
     }
+    with cast(Any, libnvml):
+        pass
+    library.calls.clear()
     for step in steps:
         act, starts, ends = step.split()
         acts[act]()
@@ -186,21 +131,6 @@ def test_failure_to_initialize_again_is_raised(library: FakeLibrary) -> None:
     with pytest.raises(libnvml.NVMLError) as caught:
         libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', device)
     assert caught.value.value == libnvml.NVML_ERROR_DRIVER_NOT_LOADED
-
-
-def test_query_initializes_again_with_the_same_flags(library: FakeLibrary) -> None:
-    states = iter([1, 0])
-    flags: list[int] = []
-
-    def init(value: int) -> int:
-        flags.append(value)
-        return 0
-
-    library.add('nvmlInitWithFlags', init)
-    library.add('nvmlDeviceGetPowerUsage', lambda *_: next(states))
-    libnvml.nvmlInitWithFlags(libnvml.NVML_INIT_FLAG_NO_ATTACH)
-    libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', handle())
-    assert flags == [libnvml.NVML_INIT_FLAG_NO_ATTACH] * 2
 
 
 @pytest.mark.parametrize(('count', 'believed'), [(1024, 1024), (1025, NA)])

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Callable
 
-import pynvml
 import pytest
 
 from nvitop.api import libnvml
@@ -59,44 +57,6 @@ def test_library_that_cannot_be_loaded_is_not_called_missing(
     assert 'not installed' not in text
 
 
-@pytest.mark.parametrize(
-    ('where', 'phrases'),
-    [
-        ('linux', {
-            LIBRARY_NOT_FOUND: 'Install the driver',
-            DRIVER_NOT_LOADED: 'modprobe nvidia',
-            VERSION_MISMATCH: 'Restart the machine',
-            NO_PERMISSION: 'group',
-            OPERATING_SYSTEM: 'control group',
-            UNKNOWN: 'nvidia-smi',
-        }),
-        ('container', {
-            LIBRARY_NOT_FOUND: '--gpus all',
-            DRIVER_NOT_LOADED: '--gpus all',
-            VERSION_MISMATCH: 'Restart the container',
-            UNKNOWN: 'daemon-reload',
-        }),
-        ('wsl', {
-            LIBRARY_NOT_FOUND: 'wsl --update',
-            DRIVER_NOT_LOADED: 'wsl --shutdown',
-            VERSION_MISMATCH: 'wsl --shutdown',
-            GPU_IS_LOST: 'Event Viewer',
-        }),
-        ('windows', {DRIVER_NOT_LOADED: 'Restart the machine', GPU_IS_LOST: 'Event Viewer'}),
-        ('macos', {LIBRARY_NOT_FOUND: 'macOS'}),
-    ],
-)  # fmt: skip
-def test_text_fits_the_surroundings(
-    surroundings: Callable[[str], None], where: str, phrases: dict[int, str]
-) -> None:
-    surroundings(where)
-    for code, phrase in phrases.items():
-        text = explain(code)
-        assert phrase in text
-        assert ('modprobe' in text) <= (where == 'linux')
-        assert ('container' in text) <= (where == 'container' or code == NO_PERMISSION)
-
-
 @pytest.mark.parametrize('where', ['linux', 'container', 'wsl', 'windows', 'macos'])
 def test_every_text_has_the_words_of_nvml_an_advice_and_the_hint(
     surroundings: Callable[[str], None], where: str
@@ -107,12 +67,6 @@ def test_every_text_has_the_words_of_nvml_an_advice_and_the_hint(
         assert re.fullmatch(rf'Failed to initialize NVML: .*[^.] \(code {code}\)\.', first)
         assert advice, code
         assert last == HINT
-
-
-def test_silence_has_an_advice_and_the_hint() -> None:
-    text = libnvml.explain_init_error(TimeoutError(libnvml.explain_silence(30)))
-    assert text.startswith('The NVIDIA driver has not responded for 30 seconds.\n')
-    assert text.endswith(f'\n{HINT}')
 
 
 @pytest.mark.usefixtures('surroundings')
@@ -135,25 +89,6 @@ def test_no_permission_names_the_device_file(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr('os.path.exists', lambda path: True)
     monkeypatch.setattr('os.access', lambda path, mode: False)
     assert '(/dev/nvidiactl)' in explain(NO_PERMISSION)
-
-
-def test_driver_versions_are_read_from_the_system(tmp_path: Path) -> None:
-    version = tmp_path / 'version'
-    version.write_text(
-        'NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 18:56:32 UTC 2023\n'
-    )
-    maps = tmp_path / 'maps'
-    maps.write_text(
-        '7f00-7f01 r-xp 0 08:01 1 /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.54.15\n'
-    )
-    assert _explanation.read_loaded_driver_version(str(version)) == '535.129.03'
-    assert _explanation.read_library_version(str(maps)) == '550.54.15'
-    assert _explanation.read_loaded_driver_version(str(tmp_path / 'none')) == ''
-    assert _explanation.read_library_version(str(version)) == ''
-
-
-def test_installed_binding_needs_no_explanation() -> None:
-    assert libnvml.explain_binding() == ''
 
 
 def test_old_binding_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,10 +126,6 @@ def test_missing_binding_names_the_package_to_install(monkeypatch: pytest.Monkey
         _binding.find_binding()
 
 
-def test_report_is_empty_without_missing_functions(library: FakeLibrary) -> None:
-    assert libnvml.missing_functions_report() == ''
-
-
 @pytest.mark.parametrize(
     ('driver', 'extra'),
     [
@@ -220,9 +151,3 @@ def test_missing_functions_are_reported_with_the_binding_to_install(
     assert advice.endswith(f"pip install '{requirement.replace(' ', '')}'")
     assert binding_lacks.startswith('The binding nvidia-ml-py ')
     assert binding_lacks.endswith('lacks: nvmlDeviceGetFromTheFuture.')
-
-
-def test_report_without_a_driver_version(library: FakeLibrary) -> None:
-    libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle())
-    assert libnvml.missing_functions_report().startswith('The NVIDIA driver lacks: ')
-    assert pynvml.nvmlLib is library

@@ -10,12 +10,10 @@ from typing import Any, Iterator
 import pynvml
 import pytest
 
-from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.libnvml import _session
 from nvitop.api.libnvml._session import SESSION
-from nvitop.basics.units import NA
-from tests.api.fake_nvml import FakeLibrary, handle, installed, write_uint
+from tests.api.fake_nvml import FakeLibrary, handle, write_uint
 from tests.programs import run_python
 from tests.waiting import PATIENCE, in_threads, wait_until
 
@@ -176,27 +174,6 @@ def test_threads_recover_from_a_foreign_shutdown_once(
     assert initializations == 1
 
 
-def test_function_that_always_reports_uninitialized_does_not_add_initializations() -> None:
-    with simulation.machine('dgx-h100', processes='none') as machine:
-        device = handle()
-        machine.fail(POWER, 'UNINITIALIZED')
-        for _ in range(5):
-            assert libnvml.nvmlQuery(POWER, device) is NA
-        assert machine.world.init_count == 1
-
-
-def test_replaced_library_is_shut_down_and_restored(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = FakeLibrary(nvmlDeviceGetFanSpeed=write_uint(1))
-    monkeypatch.setattr(pynvml, 'nvmlLib', real)
-    libnvml.nvmlInit()
-    with installed(FakeLibrary(nvmlDeviceGetFanSpeed=write_uint(2))):
-        assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) == 2
-    assert real.calls['nvmlShutdown'] == 1
-    assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) == 1
-    libnvml.nvmlShutdown()
-    pynvml._nvmlGetFunctionPointer_cache.clear()
-
-
 def test_missing_library_is_explained_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -210,16 +187,6 @@ def test_missing_library_is_explained_once(
             libnvml.nvmlQuery('nvmlDeviceGetCount')
     assert [record.levelname for record in caplog.records] == ['CRITICAL']
     assert 'NVML library was not found' in caplog.text
-
-
-def test_broken_binding_is_explained(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.delattr(pynvml, 'nvmlInitWithFlags')
-    monkeypatch.setattr(SESSION, '_is_reported', False)
-    with pytest.raises(AttributeError):
-        libnvml.nvmlInit()
-    assert 'force-reinstall' in caplog.text
 
 
 def test_unknown_demo_never_leads_to_the_real_driver() -> None:
@@ -238,12 +205,6 @@ for _ in range(2):
     assert (done.returncode, done.stdout) == (0, 'True None\nTrue None\n')
 
 
-def test_demo_covers_programs_that_only_import_nvitop() -> None:
-    code = 'from pynvml import *\nimport nvitop\nnvmlInit()\nprint(nvmlDeviceGetCount())'
-    done = run_python(code, NVITOP_DEMO='mig')
-    assert (done.returncode, done.stdout) == (0, '4\n')
-
-
 @pytest.mark.parametrize(
     ('before', 'error'),
     [
@@ -257,15 +218,6 @@ def test_debug_messages_go_to_standard_error_once_and_never_to_a_file(
     code = f'{LEAVING}import logging; {before}\nlibnvml.nvmlInit()'
     assert run_python(code, cwd=tmp_path, LOGLEVEL='debug').stderr == error
     assert not list(tmp_path.iterdir())
-
-
-def test_a_level_set_before_the_import_stays() -> None:
-    done = run_python(
-        "import logging; logging.getLogger('nvitop.api.libnvml').setLevel(logging.ERROR); "
-        'from nvitop.api import libnvml; print(libnvml.LOGGER.level == logging.ERROR)',
-        LOGLEVEL='DEBUG',
-    )
-    assert done.stdout == 'True\n'
 
 
 def test_all_names_of_the_binding_are_available() -> None:
@@ -309,3 +261,19 @@ def test_library_is_loaded_from_directories_that_the_loader_does_not_search(
         with pytest.raises(libnvml.NVMLError_LibraryNotFound):
             libnvml.nvmlInitWithFlags(3)
         assert starts == [3]
+
+
+def test_broken_binding_is_explained(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delattr(pynvml, 'nvmlInitWithFlags')
+    monkeypatch.setattr(SESSION, '_is_reported', False)
+    with pytest.raises(AttributeError):
+        libnvml.nvmlInit()
+    assert 'force-reinstall' in caplog.text
+
+
+def test_demo_covers_programs_that_only_import_nvitop() -> None:
+    code = 'from pynvml import *\nimport nvitop\nnvmlInit()\nprint(nvmlDeviceGetCount())'
+    done = run_python(code, NVITOP_DEMO='mig')
+    assert (done.returncode, done.stdout) == (0, '4\n')

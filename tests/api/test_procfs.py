@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-import signal
 import subprocess
-import sys
 import time
 from typing import Any, Callable
 
@@ -14,7 +12,6 @@ import psutil
 import pytest
 
 from nvitop.api.process import HostProcess, observed, procfs
-from nvitop.api.process.facts import GONE
 from tests.api.processes import linux_only, running
 from tests.waiting import in_threads
 
@@ -42,14 +39,6 @@ def test_program_name_may_contain_spaces_and_parentheses() -> None:
 )
 def test_command_line_or_title_is_parsed(content: bytes, cmdline: list[str]) -> None:
     assert procfs.parse_cmdline(content) == cmdline
-
-
-@linux_only
-def test_long_command_line_is_read_in_full() -> None:
-    program = 'import sys; print(sys.stdin.readline(), end="", flush=True); sys.stdin.read()'
-    arguments = ['-c', program, *['x' * 1000] * 50]
-    with running(sys.executable, *arguments) as child:
-        assert HostProcess(child.pid).cmdline() == [sys.executable, *arguments]
 
 
 @linux_only
@@ -111,21 +100,6 @@ def test_stat_is_read_once_within_stat_cache(
 
 
 # Files that cannot be read
-
-
-@linux_only
-def test_process_that_exits_between_two_reads_is_gone(
-    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    process = HostProcess(child.pid)
-
-    def end(pid: int) -> list[str]:
-        os.kill(pid, signal.SIGKILL)
-        child.wait()
-        return []
-
-    monkeypatch.setattr(procfs, 'read_cmdline', end)
-    assert process.facts().status == 'terminated'
 
 
 @linux_only
@@ -206,24 +180,3 @@ def test_only_what_may_have_changed_is_read_again(
         facts = process.facts()
     assert sorted(made) == sorted(reads)
     assert (facts.command, facts.host_memory, facts.cpu_percent) == ('python3 a.py', 1 << 30, 0.0)
-
-
-def test_names_above_begin_with_the_parent() -> None:
-    names = observed.names_above(100)
-    assert names
-    parents = psutil.Process().parents()
-    for name, parent in zip(names, parents):
-        assert parent.name().startswith(name)
-    assert observed.names_above(1) == names[:1]
-    assert {os.getpid(), *(parent.pid for parent in parents)} <= observed.own_ancestry()
-
-
-def test_psutil_reads_processes_without_proc(gone_pid: int) -> None:
-    assert observed.PsutilProcess(gone_pid).facts() == GONE
-    assert observed.PsutilProcess(gone_pid).is_same()
-    with running('cat') as child:
-        process = observed.PsutilProcess(child.pid)
-        assert process.is_same()
-        assert process.facts().cmdline == ['cat']
-    assert process.facts() == GONE
-    assert not process.is_same()

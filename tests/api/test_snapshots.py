@@ -88,14 +88,6 @@ def test_processes_of_mig_devices_are_included_once() -> None:
     assert len(both.gpu_processes) == len(take_snapshots(gpu).gpu_processes) > 0
 
 
-@pytest.mark.usefixtures('mig_machine')
-@pytest.mark.parametrize('processes', [False, []])
-def test_without_processes_only_physical_devices_are_included(processes: Any) -> None:
-    devices, found = take_snapshots(gpu_processes=processes)
-    assert [snapshot.real for snapshot in devices] == Device.all()
-    assert found == []
-
-
 @pytest.mark.skipif(not psutil.LINUX, reason='reads /proc')
 @pytest.mark.usefixtures('no_slow_reading')
 def test_no_file_of_a_process_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,18 +105,6 @@ def test_no_file_of_a_process_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> 
     of_processes = {path: count for path, count in opened.items() if path.startswith('/proc/')}
     assert {f'/proc/{pid}/stat' for pid in pids} <= of_processes.keys()
     assert set(of_processes.values()) == {1}
-
-
-def test_failing_queries_and_a_missing_driver_raise_nothing(machine: simulation.Machine) -> None:
-    devices = Device.all()
-    processes = list(devices[0].processes().values())
-    machine.hide('nvmlDeviceGetComputeRunningProcesses_v3')
-    machine.fail('nvmlDeviceGetMemoryInfo_v2', 'GPU_IS_LOST')
-    result = take_snapshots(devices, gpu_processes=processes)
-    assert len(result.devices) == 8
-    assert len(result.gpu_processes) == len(processes)
-    with simulation.machine('empty'):
-        assert take_snapshots() == ([], [])
 
 
 @pytest.mark.usefixtures('machine')

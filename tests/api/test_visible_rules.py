@@ -23,7 +23,6 @@ A, B, C = 'GPU-aaaa-1111', 'GPU-aabb-2222', 'GPU-cccc-3333'
 PLAIN = (gpu(0, A), gpu(1, B), gpu(2, C))
 #: The second GPU has three MIG devices.
 MIXED = (gpu(0, A), gpu(1, B, (1, 0), (2, 0), (3, 1)), gpu(2, C))
-ALL_MIG = (gpu(0, A, (7, 0)), gpu(1, B, (1, 0), (2, 0)))
 NO_INSTANCE = (gpu(0, A), gpu(1, B, mig=True), gpu(2, C))
 
 
@@ -81,12 +80,6 @@ def test_mig_devices(values: list[str | None], expected: list[Index]) -> None:
         assert indices(value, MIXED) == expected, value
 
 
-def test_first_listed_gpu_counts_if_all_have_mig_devices() -> None:
-    assert indices(None, ALL_MIG) == [(0, 0)]
-    assert indices('1,0', ALL_MIG) == [(1, 0)]
-    assert indices('0,1', ALL_MIG) == [(0, 0)]
-
-
 def test_gpu_in_mig_mode_without_instances_is_not_visible() -> None:
     assert indices(None, NO_INSTANCE) == [0, 2]
     assert indices(f'{A},{B},{C}', NO_INSTANCE) == [0]
@@ -101,14 +94,6 @@ def test_indices_are_uncertain_if_the_order_is_unknown(value: str | None) -> Non
         select(value, PLAIN, is_in_cuda_order=lambda: False)
     guessed = select(value, PLAIN, is_in_cuda_order=lambda: False, guess=True)
     assert [gpu.nvml_index for gpu in guessed] == indices(value, PLAIN)
-
-
-@pytest.mark.parametrize('value', ['', '-1', 'none', A, f'{C},GPU-aaaa', 'MIG-aabb-1'])
-def test_order_is_not_determined_if_it_does_not_matter(value: str) -> None:
-    def is_in_cuda_order() -> bool:
-        raise AssertionError('unexpected call')
-
-    select(value, MIXED, is_in_cuda_order=is_in_cuda_order)
 
 
 @pytest.mark.parametrize(
@@ -127,10 +112,3 @@ def test_capitals_and_spaces_in_uuids_are_uncertain(value: str, guess: list[Inde
     with pytest.raises(OnlyCudaKnowsError):
         indices(value, MIXED)
     assert indices(value, MIXED, guess=True) == guess
-
-
-@pytest.mark.parametrize('value', [f'{A},MIG-aabb-1', f'{B},{C},MIG-aabb-1'])
-def test_mig_device_after_gpus_is_uncertain(value: str) -> None:
-    with pytest.raises(OnlyCudaKnowsError):
-        indices(value, MIXED)
-    assert indices(value, MIXED, guess=True) == indices(value.rpartition(',')[0], MIXED)
