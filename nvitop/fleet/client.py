@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import queue
@@ -13,7 +12,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import zlib
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, cast
 
 from nvitop.basics.printable import printable
 from nvitop.fleet.types import FleetError, PastValues, Series
@@ -50,6 +49,27 @@ _STATUSES = {
     503: ('the server is too busy, or the query took too long', 'select fewer hosts: --match'),
     504: ('the server behind the proxy does not respond', 'select fewer hosts: --match'),
 }
+
+
+#: What keeps a request from the server, what happened, what to try.
+_FAILURES: tuple[tuple[type[Exception], str, str], ...] = (
+    (
+        ssl.SSLCertVerificationError,
+        'the certificate of {server} is not trusted ({reason})',
+        'set PROMETHEUS_CA_FILE or ca-file',
+    ),
+    (
+        ssl.SSLError,
+        'no secure connection to {server} ({reason})',
+        'check http:// or https://, and the client certificate',
+    ),
+    (socket.gaierror, 'unknown host in {server}', 'check the URL'),
+    (ConnectionRefusedError, 'no server at {server}', 'check host and port of the URL'),
+    (http.client.IncompleteRead, 'the response is cut off', 'try again'),
+    (zlib.error, 'the response is cut off', 'try again'),
+    (http.client.HTTPException, '{server} does not speak HTTP', 'check http:// or https://'),
+    (Exception, '{server} cannot be reached: {reason}', 'check the URL and proxies'),
+)
 
 
 class Response(NamedTuple):
@@ -100,11 +120,10 @@ class Client:
         """
         body = self._send('/api/v1/query', {'query': expression})
         document = _document(body)
-        rows = _rows(document, 'vector')
         series = []
-        for row in rows:
-            labels, value = _labels(row), _number(row.get('value'))
-            if labels is not None and value is not None:
+        for labels, row in _rows(document, 'vector'):
+            value = _number(row.get('value'))
+            if value is not None:
                 series.append(Series(labels.get('__name__', ''), labels, value))
         return Response(series, _warnings(document), len(body))
 
@@ -119,9 +138,9 @@ class Client:
         times = {'start': f'{start:.3f}', 'end': f'{end:.3f}', 'step': f'{step:.3f}'}
         body = self._send('/api/v1/query_range', {'query': expression, **times})
         history = []
-        for row in _rows(_document(body), 'matrix'):
-            labels, values = _labels(row), row.get('values')
-            if labels is not None and isinstance(values, list):
+        for labels, row in _rows(_document(body), 'matrix'):
+            values = row.get('values')
+            if isinstance(values, list):
                 points = [(_number(pair, 0), _number(pair)) for pair in values]
                 known = tuple(pair for pair in points if None not in pair)
                 name = labels.get('__name__', '')
@@ -210,29 +229,12 @@ class Client:
 
     def _failure(self, error: Exception) -> FleetError:
         """Return what happened, as an error for the user."""
-        server = _shown(self._base)
         if isinstance(error, urllib.error.URLError) and isinstance(error.reason, Exception):
             error = error.reason
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return FleetError(
-                f'the certificate of {server} is not trusted ({error.verify_message})',
-                'set PROMETHEUS_CA_FILE or ca-file',
-            )
-        if isinstance(error, ssl.SSLError):
-            return FleetError(
-                f'no secure connection to {server} ({error.reason or error})',
-                'check http:// or https://, and the client certificate',
-            )
-        if isinstance(error, socket.gaierror):
-            return FleetError(f'unknown host in {server}', 'check the URL')
-        if isinstance(error, ConnectionRefusedError):
-            return FleetError(f'no server at {server}', 'check host and port of the URL')
-        if isinstance(error, (http.client.IncompleteRead, zlib.error)):
-            return FleetError('the response is cut off', 'try again')
-        if isinstance(error, http.client.HTTPException):
-            return FleetError(f'{server} does not speak HTTP', 'check http:// or https://')
-        words = getattr(error, 'strerror', None) or str(error) or type(error).__name__
-        return FleetError(f'{server} cannot be reached: {words}', 'check the URL and proxies')
+        words, hint = next(row[1:] for row in _FAILURES if isinstance(error, row[0]))
+        reason = getattr(error, 'verify_message', None) or getattr(error, 'reason', None)
+        reason = reason or getattr(error, 'strerror', None) or str(error) or type(error).__name__
+        return FleetError(words.format(server=_shown(self._base), reason=reason), hint)
 
 
 def _read(response: Any) -> bytes:
@@ -258,20 +260,19 @@ def _document(body: bytes) -> dict[str, Any]:
     return document
 
 
-def _rows(document: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
+def _rows(
+    document: Mapping[str, Any], kind: str
+) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    """Yield the labels of each valid row, and the row."""
     data = document.get('data')
-    if isinstance(data, dict) and data.get('resultType') == kind:
-        rows = data.get('result')
-        if isinstance(rows, list):
-            return [row for row in rows if isinstance(row, dict)]
-    raise FleetError('the response is not one of Prometheus', 'check the URL and its path')
-
-
-def _labels(row: Mapping[str, Any]) -> dict[str, str] | None:
-    labels = row.get('metric')
-    if isinstance(labels, dict) and all(isinstance(value, str) for value in labels.values()):
-        return labels
-    return None
+    data = data if isinstance(data, dict) else {}
+    rows = data.get('result')
+    if not isinstance(rows, list) or data.get('resultType') != kind:
+        raise FleetError('the response is not one of Prometheus', 'check the URL and its path')
+    for row in rows:
+        labels = row.get('metric') if isinstance(row, dict) else None
+        if isinstance(labels, dict) and all(isinstance(value, str) for value in labels.values()):
+            yield labels, row
 
 
 def _number(pair: Any, place: int = 1) -> float | None:
@@ -285,12 +286,8 @@ def _number(pair: Any, place: int = 1) -> float | None:
 def _shown(url: str) -> str:
     """Return a URL without user name, password, query and API path."""
     parts = urllib.parse.urlsplit(url)
-    place = parts.hostname or ''
-    if ':' in place:
-        place = f'[{place}]'
-    with contextlib.suppress(ValueError):
-        place += f':{parts.port}' if parts.port else ''
-    return f'{parts.scheme}://{place}{parts.path.partition("/api/v1/")[0]}'
+    place, path = parts.netloc.rpartition('@')[2], parts.path.partition('/api/v1/')[0]
+    return f'{parts.scheme}://{place}{path}'
 
 
 def _warnings(document: dict[str, Any]) -> tuple[str, ...]:
@@ -298,9 +295,7 @@ def _warnings(document: dict[str, Any]) -> tuple[str, ...]:
     notes = [_message(note) for note in warnings] if isinstance(warnings, list) else []
     if document.get('isPartial') is True:
         notes.append('the response is partial: some servers behind this one do not respond')
-    if len(notes) > MAX_WARNINGS:
-        notes[MAX_WARNINGS:] = [f'and {len(notes) - MAX_WARNINGS} more']
-    return tuple(notes)
+    return tuple(notes[-MAX_WARNINGS:])
 
 
 def _message(text: object) -> str:
@@ -327,6 +322,4 @@ def _not_json(content_type: str, text: str) -> FleetError:
             'the server returned a web page, perhaps to log in',
             'check the URL and its path, or set a token',
         )
-    if not text.strip():
-        return FleetError('the response is empty', 'check the URL')
     return FleetError('the response is not JSON', 'check the URL and its path')

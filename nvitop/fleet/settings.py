@@ -21,6 +21,11 @@ INTERVAL = 5.0
 #: Limits of both.
 MIN_SECONDS, MAX_SECONDS = 1, 3600
 _DURATIONS = frozenset({'interval', 'timeout'})
+#: Keys whose values are no texts, and what they are.
+_TABLES: dict[str, tuple[type, str]] = {
+    'headers': (dict, 'a table of texts'),
+    'hosts': (list, 'a list of names'),
+}
 
 
 class Settings(NamedTuple):
@@ -75,16 +80,11 @@ class SettingsError(ValueError):
 
 #: Variable of the environment → setting.
 VARIABLES = {
-    'PROMETHEUS_URL': 'url',
-    'PROMETHEUS_BEARER_TOKEN': 'bearer_token',
-    'PROMETHEUS_BEARER_TOKEN_FILE': 'bearer_token_file',
-    'PROMETHEUS_USERNAME': 'username',
-    'PROMETHEUS_PASSWORD': 'password',
-    'PROMETHEUS_PASSWORD_FILE': 'password_file',
-    'PROMETHEUS_CA_FILE': 'ca_file',
-    'PROMETHEUS_CLIENT_CERTIFICATE': 'client_certificate',
-    'PROMETHEUS_CLIENT_KEY': 'client_key',
-    'PROMETHEUS_ORG_ID': 'org_id',
+    f'PROMETHEUS_{field.upper()}': field
+    for field in (
+        *('url', 'bearer_token', 'bearer_token_file', 'username', 'password', 'password_file'),
+        *('ca_file', 'client_certificate', 'client_key', 'org_id'),
+    )
 }
 #: Keys of the configuration file. Secrets have none; they belong in separate files.
 KEYS = tuple(
@@ -111,16 +111,14 @@ def from_table(table: Mapping[str, Any]) -> dict[str, Any]:
         if name not in KEYS:
             hint = suggestion(name, KEYS) or '; known keys: ' + ', '.join(KEYS)
             raise SettingsError(f'[fleet]: unknown key {key!r}{hint}')
-        if name == 'headers':
-            if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
-                raise SettingsError('[fleet]: headers must be a table of texts')
-            value = tuple(value.items())
-        elif name == 'hosts':
-            if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-                raise SettingsError('[fleet]: hosts must be a list of names')
-            value = tuple(value)
-        elif name.replace('-', '_') not in _DURATIONS and not isinstance(value, str):
-            raise SettingsError(f'[fleet]: {key} must be a text, not {value!r}')
+        kind, words = _TABLES.get(name, (str, 'a text'))
+        texts = value.values() if isinstance(value, dict) else value
+        if name.replace('-', '_') not in _DURATIONS and not (
+            isinstance(value, kind) and all(isinstance(text, str) for text in texts)
+        ):
+            raise SettingsError(f'[fleet]: {key} must be {words}, not {value!r}')
+        if name in _TABLES:
+            value = tuple(value.items() if isinstance(value, dict) else value)
         settings[name.replace('-', '_')] = value
     return settings
 
@@ -145,34 +143,28 @@ def make_settings(*layers: Mapping[str, Any]) -> Settings:
     for name, text in settings.headers:
         if not name.isprintable() or not text.isprintable() or ':' in name or not name:
             raise SettingsError(f'invalid header {name!r}')
-    return with_login_of_url(settings)
+    return _without_login(settings) if settings.url else settings
 
 
-def with_login_of_url(settings: Settings) -> Settings:
-    """Return the settings with user name and password of the URL moved out of it.
-
-    Raises:
-        SettingsError: The URL is invalid.
-    """
-    url = settings.url if '://' in settings.url or not settings.url else f'http://{settings.url}'
+def _without_login(settings: Settings) -> Settings:
+    """Return the settings with user name and password of the URL moved out of it."""
+    url = settings.url if '://' in settings.url else f'http://{settings.url}'
     try:
         parts = urllib.parse.urlsplit(url)
-        port = parts.port
+        is_valid = parts.port is None or bool(parts.port)
     except ValueError as error:
         raise SettingsError(f'invalid URL {settings.url!r}: {error}') from None
-    if not url:
-        return settings
-    if parts.scheme not in ('http', 'https') or not parts.hostname:
+    if not is_valid or parts.scheme not in ('http', 'https') or not parts.hostname:
         raise SettingsError(f'invalid URL {settings.url!r}; expected http://HOST:PORT')
     if not url.isascii() or not url.isprintable() or ' ' in url:
         raise SettingsError(f'invalid URL {settings.url!r}: only ASCII characters are allowed')
-    host = f'[{parts.hostname}]' if ':' in parts.hostname else parts.hostname
-    place = host if port is None else f'{host}:{port}'
     path = parts.path.rstrip('/')
     for suffix in ('/api/v1/query', '/api/v1', '/graph'):
         if path.endswith(suffix):
             path = path[: -len(suffix)]
-    settings = settings._replace(url=f'{parts.scheme}://{place}{path}')
+    settings = settings._replace(
+        url=f'{parts.scheme}://{parts.netloc.rpartition("@")[2].lower()}{path}'
+    )
     if parts.username and not settings.username:
         unquote = urllib.parse.unquote
         login = (unquote(parts.username), unquote(parts.password or ''))

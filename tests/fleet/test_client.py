@@ -70,7 +70,6 @@ UNUSABLE = {
     ),
     'cut JSON': (Reply(body=one_host()[:-20]), 'not valid JSON'),
     'cut body': (Reply(body=one_host(), cut=True), 'cut off'),
-    'empty': (Reply(body=b''), 'empty'),
     'text': (Reply(body=b'hello'), 'not JSON'),
     'other JSON': (Reply(body=b'{"status":"success","data":{}}'), 'not one of Prometheus'),
     'deep JSON': (Reply(body=b'{"a":' * 100_000), 'not valid JSON'),
