@@ -19,7 +19,6 @@ from nvitop.exporter.families import (
     UNKNOWN,
     scaled,
 )
-from nvitop.fleet.series import renamed
 from nvitop.fleet.types import Series, percent_of
 from nvitop.sampling.types import (
     PROCESSES,
@@ -65,6 +64,28 @@ GRAPH_SERIES = {
     ),
 }
 
+#: Name of a series since dcgm-exporter 4.9 → name before, and the value before / the value since.
+RENAMED: dict[str, tuple[str, float]] = {
+    f'DCGM_FI_{new}': (f'DCGM_FI_{old}', factor)
+    for new, old, factor in (
+        ('DEV_SM_CLOCK_HERTZ', 'DEV_SM_CLOCK', 1e-6),
+        ('DEV_MEMORY_CLOCK_HERTZ', 'DEV_MEM_CLOCK', 1e-6),
+        ('DEV_MEMORY_TEMP_CELSIUS', 'DEV_MEMORY_TEMP', 1.0),
+        ('DEV_GPU_TEMP_CELSIUS', 'DEV_GPU_TEMP', 1.0),
+        ('DEV_BOARD_POWER_WATTS', 'DEV_POWER_USAGE', 1.0),
+        ('DEV_GPU_UTIL_RATIO', 'DEV_GPU_UTIL', 100.0),
+        ('DEV_MEMORY_UTIL_RATIO', 'DEV_MEM_COPY_UTIL', 100.0),
+        ('DEV_ENC_UTIL_RATIO', 'DEV_ENC_UTIL', 100.0),
+        ('DEV_DEC_UTIL_RATIO', 'DEV_DEC_UTIL', 100.0),
+        ('DEV_FB_CAPACITY_BYTES', 'DEV_FB_TOTAL', 2.0**-20),
+        ('DEV_FB_FREE_BYTES', 'DEV_FB_FREE', 2.0**-20),
+        ('DEV_FB_USED_BYTES', 'DEV_FB_USED', 2.0**-20),
+        ('DEV_FB_RESERVED_BYTES', 'DEV_FB_RESERVED', 2.0**-20),
+        ('DEV_ROW_REMAP_FAILED', 'DEV_ROW_REMAP_FAILURE', 1.0),
+        ('PROF_GR_ENGINE_UTIL_RATIO', 'PROF_GR_ENGINE_ACTIVE', 1.0),
+    )
+}
+
 
 def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sample:
     """Return the sample of one host from a response to ``host_query``."""
@@ -80,6 +101,14 @@ def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sa
         devices=tuple(map(_completed, sample.devices)),
         problems=problems,
     )
+
+
+def renamed(series: Series) -> Series:
+    """Return a series with the name that it had before dcgm-exporter 4.9."""
+    if series.name not in RENAMED:
+        return series
+    name, factor = RENAMED[series.name]
+    return series._replace(name=name, value=series.value * factor)
 
 
 def _completed(device: DeviceSample) -> DeviceSample:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence, cast
 
 from nvitop.basics.printable import printable
 from nvitop.fleet.host import number_of, read_host
-from nvitop.fleet.series import INSTANCE, ROW
+from nvitop.fleet.queries import INSTANCE, ROW
 from nvitop.fleet.types import (
     LATE_SECONDS,
     SIMULATED,

@@ -10,8 +10,7 @@ from typing import Any, Mapping, NamedTuple
 
 from nvitop.basics.times import read_duration
 from nvitop.basics.toml import suggestion
-from nvitop.fleet.queries import Scope
-from nvitop.fleet.series import LABEL
+from nvitop.fleet.queries import LABEL, Scope
 from nvitop.fleet.types import FleetError
 
 #: Default limit (seconds) of a request.

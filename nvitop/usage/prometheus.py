@@ -7,8 +7,8 @@ import math
 from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
 
 from nvitop.accounting.shares import UNKNOWN_USER
+from nvitop.fleet.queries import ROW, equals, marked, vector
 from nvitop.fleet.reading import host_name
-from nvitop.fleet.series import ROW, equals, marked, vector
 from nvitop.fleet.types import FleetError
 from nvitop.usage.report import UNOBSERVED, Place, Report, Sums, Table
 

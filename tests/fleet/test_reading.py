@@ -13,9 +13,8 @@ from nvitop.exporter.families import make_families
 from nvitop.fleet.demo import DemoSource
 from nvitop.fleet.filters import parse_filter, select
 from nvitop.fleet.lists import VIEWS, fleet_text, sorted_rows
-from nvitop.fleet.queries import Scope, fleet_query
+from nvitop.fleet.queries import ROW, Scope, fleet_query
 from nvitop.fleet.reading import host_name, host_of_sample, natural, read_fleet
-from nvitop.fleet.series import ROW
 from nvitop.fleet.settings import make_settings
 from nvitop.fleet.types import Fleet, FleetFinding, FleetGpu, FleetHost, Series, totals
 from nvitop.health import KINDS
