@@ -215,9 +215,9 @@ def test_blocks_run(page: str, tmp_path: pathlib.Path) -> None:
 
 def test_readme_begins_with_a_picture_and_two_commands() -> None:
     lines = (ROOT / 'README.md').read_text(encoding='utf-8').splitlines()
-    assert lines[2].startswith('![')
+    assert lines[4].startswith('![')
     first = blocks_of('README.md')[0]
-    assert first.line < 10
+    assert first.line < 12
     assert [re.split(r'  +', line)[0] for line in commands_of(first.text)] == [
         'make run',
         'make test',
