@@ -13,7 +13,7 @@ from nvitop.owner.cgroup import parse_mountinfo
 from nvitop.owner.names import parse_container_log
 from nvitop.owner.statements import VARIABLES, cmdline_layers, environ_layers, parse_environ
 from nvitop.owner.types import CONTAINERS, JOBS, KINDS, Layer, make_owner
-from tests.owner.values import CONTAINER, OUTER, POD, corpus, filled, is_safe, values_of
+from tests.owner.values import CONTAINER, POD, corpus, filled, is_safe, values_of
 
 CORPUS = corpus()
 
@@ -37,21 +37,6 @@ def test_other_views_of_a_path(text: str, values: str) -> None:
     assert values_of(parse_cgroup(hybrid)) == values
 
 
-@pytest.mark.parametrize(
-    'wrong',
-    [CONTAINER[:-1], f'{CONTAINER}0', CONTAINER.upper(), CONTAINER[:32], f'{CONTAINER[:-1]}g', 'é'],
-)
-def test_container_ids_have_an_exact_shape(wrong: str) -> None:
-    for pattern in ('/docker/{}', '/{}', '/system.slice/docker-{}.scope', '/kubepods/pod1/{}'):
-        owner = parse_cgroup('0::' + pattern.format(wrong))
-        assert owner.container_id is None
-
-
-@pytest.mark.parametrize('path', ['/docker/<C>\x1b[2J', '/docker/<C>\r', '/docker-<C>.scope\u202e'])
-def test_ids_with_other_characters_are_ignored(path: str) -> None:
-    assert parse_cgroup(f'0::{filled(path)}') == Owner()
-
-
 def test_best_hierarchy_counts() -> None:
     lines = [
         '0::/user.slice/user-5.slice',
@@ -70,45 +55,6 @@ def test_best_hierarchy_counts() -> None:
     best = parse_cgroup('\n'.join(lines))
     assert (str(best), best.group) == ('slurm 42.0', 'slurm 42')
     assert parse_cgroup('0::/a.service').group == 'unit a.service'
-
-
-def test_layers_go_from_the_outermost_to_the_innermost() -> None:
-    owner = parse_cgroup(filled('0::/a.service/libpod-<D>/kubepods.slice/kubepods-pod<Q>.slice'))
-    assert owner.layers == (
-        Layer('podman', OUTER),
-        Layer('pod', POD, claim=True, detail='guaranteed'),
-    )
-    assert (owner.kind, owner.id, owner.name, owner.claim) == ('pod', POD, None, True)
-
-
-def test_users_can_claim_what_is_below_them() -> None:
-    assert parse_cgroup(filled('0::<U>/user.slice/libpod-<C>.scope')).claim
-    assert parse_cgroup(filled('0::<U>/app.slice/a.service')).claim
-    assert not parse_cgroup(filled('0::/machine.slice/libpod-<C>.scope')).claim
-    # Root of a container can make any tree inside of it.
-    inside = parse_cgroup(filled('0::/docker/<C>/system.slice/slurmstepd.scope/job_1/step_0'))
-    assert (str(inside), inside.claim) == ('slurm 1.0', True)
-
-
-@pytest.mark.parametrize(
-    ('path', 'text'),
-    [
-        ('/slurm/uid_5/job_42', 'slurm 42'),
-        ('/system.slice/slurmstepd.scope/job_1392969/step_batch', 'slurm 1392969.batch'),
-        ('/pbs_jobs.service/jobs/12345.pbs', 'pbs 12345.pbs'),
-        ('/kubepods/pod<P>/<C>', 'pod 5ba385ca'),
-        ('/kubepods/pod<S>/<C>', 'pod 712b37831be4'),
-        ('/docker/<C>', 'docker 4f797c539e6c'),
-        ('/lxc.payload.web1', 'lxc web1'),
-        ('/machine.slice/libpod-conmon-<C>.scope', 'podman monitor 4f797c539e6c'),
-        ('/system.slice/ollama.service', 'unit ollama.service'),
-        ('/user.slice/user-1000.slice/session-3.scope', 'session 3'),
-        ('/user.slice/user-1000.slice', 'user 1000'),
-        ('/', '-'),
-    ],
-)
-def test_text_of_an_owner(path: str, text: str) -> None:
-    assert str(parse_cgroup(f'0::{filled(path)}')) == text
 
 
 HEX = re.compile('[0-9a-f]{64}')
@@ -135,15 +81,6 @@ def test_parts_in_any_order_have_ids_of_exact_shape(parts: list[str], odd: str) 
     check_shapes(parse_cgroup('0::/' + '/'.join(parts)))
     check_shapes(parse_cgroup('\n'.join(f'{number}:a:/{p}' for number, p in enumerate(parts))))
     check_shapes(parse_cgroup('0::/' + odd.join(parts)))
-
-
-@pytest.mark.parametrize(
-    'part', ['a', 'docker', f'pod{POD}', '-' * 200, 'a-kubepods', '\\x2d' * 60]
-)
-def test_longest_paths_are_parsed_before_the_test_times_out(part: str) -> None:
-    path = '/' + '/'.join([part] * (4095 // (len(part) + 1)))
-    text = ''.join(f'{number}:a:{path}\n' for number in range(12))
-    check_shapes(parse_cgroup(text))
 
 
 # Mounts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import socket
 import sys
@@ -41,27 +40,6 @@ def test_names_in_logs(tmp_path: pathlib.Path) -> None:
     assert pod is not None
     assert pod.pod_name == 'ml/train-0'
     assert lookup.of_container(OUTER) is None
-
-
-def test_directory_is_read_only_when_it_changed(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[str] = []
-    list_directory = os.listdir
-
-    def listdir(path: str) -> list[str]:
-        read.append(path)
-        return list_directory(path)
-
-    monkeypatch.setattr(os, 'listdir', listdir)
-    lookup = NameLookup(places=Places(container_logs=str(tmp_path)))
-    for _ in range(3):
-        assert lookup.of_container(CONTAINER) is None
-    assert len(read) == 1
-    (tmp_path / f'train-0_ml_main-{CONTAINER}.log').touch()
-    os.utime(tmp_path, (1, 1))
-    assert lookup.of_container(CONTAINER) is not None
-    assert len(read) == 2
 
 
 class Daemon:

@@ -7,7 +7,6 @@ the control groups of the machine, and remove them.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import pathlib
 import shutil
@@ -15,14 +14,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Callable, Iterator
+from typing import Callable, Iterator
 
 import pytest
 
 from nvitop import NA, HostProcess
 from tests.e2e.monitor import OTHER_USER, bystander
 from tests.e2e.program import environment
-from tests.owner.values import CONTAINER, REAL_OWNERS, filled
+from tests.owner.values import REAL_OWNERS, filled
 from tests.waiting import PATIENCE
 
 pytestmark = [*REAL_OWNERS]
@@ -70,15 +69,6 @@ class Hierarchy:
 def groups(tmp_path: pathlib.Path) -> Iterator[Hierarchy]:
     """The hierarchy of version 2."""
     made = Hierarchy(tmp_path / 'cgroup2', '-t', 'cgroup2')
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def named(tmp_path: pathlib.Path) -> Iterator[Hierarchy]:
-    """A hierarchy of version 1 without controllers."""
-    options = ['-t', 'cgroup', '-o', f'none,name={HOME}']
-    made = Hierarchy(tmp_path / 'named', *options)
     yield made
     made.close()
 
@@ -137,15 +127,6 @@ def test_layouts_of_version_2(groups: Hierarchy, path: str, text: str) -> None:
         assert owner_seen_by_other_user(child.pid) == text
 
 
-def test_layouts_of_version_1(groups: Hierarchy, named: Hierarchy) -> None:
-    with bystander('trainer') as child:
-        groups.put(child.pid, '/system.slice/slurmd.service')
-        named.put(child.pid, '/slurm/uid_1000/job_99/step_batch/task_0')
-        assert owner_text(child.pid) == 'slurm 99.batch'
-        named.put(child.pid, f'/docker/{CONTAINER}')
-        assert owner_text(child.pid) == 'docker 4f797c539e6c'
-
-
 def test_private_namespaces(groups: Hierarchy) -> None:
     """A reader in a cgroup namespace sees paths that begin with ``/..``."""
     path = os.fsdecode(groups.directory('/a/b'))
@@ -166,9 +147,6 @@ def run(*command: str) -> str:
     ).stdout
 
 
-RUNTIMES = [('crun', '--cgroup-manager=cgroupfs'), ('runc',)]
-
-
 @pytest.fixture
 def sys_groups() -> Iterator[None]:
     """Version 2 alone in the usual place, as runtimes expect it."""
@@ -176,54 +154,6 @@ def sys_groups() -> Iterator[None]:
     run('mount', '-t', 'cgroup2', 'none', place)
     yield
     run('umount', place)
-
-
-def bundle(path: pathlib.Path, place: str) -> None:
-    """Write a container that sleeps, with the programs of this machine."""
-    run('sh', '-c', 'cd "$0" && runc spec', str(path))
-    config: dict[str, Any] = json.loads((path / 'config.json').read_text())
-    config['process'].update(terminal=False, args=['/bin/sh', '-c', 'sleep 300'])
-    config['process'].pop('rlimits', None)
-    config['linux'].update(cgroupsPath=place)
-    for key in ('seccomp', 'resources'):
-        config['linux'].pop(key, None)
-    mounts = [mount for mount in config['mounts'] if mount['type'] in ('proc', 'tmpfs')]
-    for name in ('/bin', '/lib', '/lib64', '/usr'):
-        if os.path.isdir(name):
-            bind = {'destination': name, 'type': 'bind', 'source': name, 'options': ['rbind', 'ro']}
-            mounts.append(bind)
-    config['mounts'] = mounts
-    (path / 'rootfs').mkdir()
-    (path / 'config.json').write_text(json.dumps(config))
-
-
-@pytest.mark.parametrize('runtime', RUNTIMES, ids=lambda runtime: runtime[0])
-@pytest.mark.usefixtures('sys_groups')
-def test_real_container(
-    groups: Hierarchy, tmp_path: pathlib.Path, runtime: tuple[str, ...]
-) -> None:
-    missing = [name for name in ('runc', runtime[0]) if not shutil.which(name)]
-    if missing:
-        pytest.skip(f'NOT TESTED: {", ".join(missing)} is not installed')
-    bundle(tmp_path, f'/{HOME}/docker/{CONTAINER}')
-    runtime = (*runtime, '--root', str(tmp_path / 'state'))
-    with (tmp_path / 'errors').open('wb') as errors:
-        started = subprocess.run(
-            [*runtime, 'run', '--detach', '--bundle', str(tmp_path), CONTAINER],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            timeout=PATIENCE,
-            check=False,
-        )
-    if started.returncode:
-        pytest.skip(f'NOT TESTED: no container here: {(tmp_path / "errors").read_text().strip()}')
-    try:
-        pid = json.loads(run(*runtime, 'state', CONTAINER))['pid']
-        assert owner_text(pid) == 'docker 4f797c539e6c'
-        assert owner_seen_by_other_user(pid) == 'docker 4f797c539e6c'
-    finally:
-        run(*runtime, 'delete', '--force', CONTAINER)
 
 
 @pytest.mark.usefixtures('sys_groups')

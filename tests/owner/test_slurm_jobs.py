@@ -26,9 +26,6 @@ TEXT = (
 )
 def test_job_has_the_gpus_of_this_node(node: str, gpus: tuple[int, ...]) -> None:
     assert parse_job(TEXT, node) == Job('42', 'ann', 'vision', 'gpu', gpus)
-
-
-def test_gpus_of_several_nodes_with_one_list() -> None:
     text = 'JobId=7 UserId=bob(1) Account=(null) Nodes=a[1-3] CPU_IDs=0 Mem=0 GRES=gpu:4(IDX:0-3)'
     assert parse_job(text, 'a2') == Job('7', 'bob', '', '', (0, 1, 2, 3))
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from nvitop.basics.printable import printable
-from nvitop.owner.types import CONTAINERS, JOBS, Owner
+from nvitop.owner.types import Owner
 
 #: Marks of tests with real processes in real control groups.
 REAL_OWNERS = (
@@ -45,28 +45,12 @@ def is_safe(text: str) -> bool:
 
 
 def values_of(owner: Owner) -> str:
-    """Return the values of an owner in one line."""
-    values: dict[str, str] = {}
-    for layer in owner.layers:
-        if layer.kind in JOBS:
-            values.update(job=f'{layer.kind}:{layer.id}', step=layer.detail)
-        elif layer.kind == 'pod':
-            values.update(pod=layer.id, qos=layer.detail)
-        elif layer.kind in CONTAINERS:
-            values.update(runtime=layer.kind, container=layer.id, outer=values.get('container', ''))
-        elif layer.kind == 'monitor':
-            values.update(runtime=layer.detail, monitor=layer.id)
-        else:
-            values[{'user': 'uid', 'podman-pod': 'podman_pod'}.get(layer.kind, layer.kind)] = (
-                layer.id
-            )
-    return ' '.join(f'{name}={values[name]}' for name in _ORDER if values.get(name))
-
-
-_ORDER = (
-    *('job', 'step', 'pod', 'qos', 'runtime', 'container', 'outer', 'monitor', 'podman_pod'),
-    *('ray', 'unit', 'session', 'uid'),
-)
+    """Return the text of an owner and its layers: ``KIND=ID/DETAIL``, claims with ``!``."""
+    layers = (
+        f'{layer.kind}={layer.id}{"/" * bool(layer.detail)}{layer.detail}{"!" * layer.claim}'
+        for layer in owner.layers
+    )
+    return f'{owner}: {" ".join(layers)}'
 
 
 def corpus() -> list[tuple[str, str]]:
