@@ -36,13 +36,7 @@ from nvitop.health.states import (
     unseen_bytes,
 )
 from nvitop.sampling.privacy import short_command
-from nvitop.sampling.types import (
-    DeviceInfo,
-    DeviceKey,
-    DeviceSample,
-    ProcessSample,
-    Sample,
-)
+from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, ProcessSample, Sample
 
 #: User of the time in which no process holds a device, and user of processes whose user is unknown.
 NO_USER = ''

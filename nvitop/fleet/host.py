@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, cast
 from nvitop.basics.metrics import METRICS, Metric
 from nvitop.basics.printable import printable
 from nvitop.exporter.dialects import OWNER_PROPERTIES, dialect
-from nvitop.exporter.families import (
-    ALL_METRICS,
-    ALL_PROCESS_METRICS,
-    REASON_LABEL,
-    UNKNOWN,
-    scaled,
-)
+from nvitop.exporter.families import ALL_METRICS, ALL_PROCESS_METRICS, REASON_LABEL, UNKNOWN, scaled
 from nvitop.fleet.types import Series, percent_of
 from nvitop.sampling.types import (
     PROCESSES,

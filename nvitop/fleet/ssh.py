@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Sequence
 from nvitop.basics.printable import printable
 from nvitop.fleet.reading import host_of_sample
 from nvitop.fleet.source import SAMPLE_SECONDS
-from nvitop.fleet.types import (
-    Fleet,
-    FleetError,
-    FleetFinding,
-    FleetHost,
-)
+from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost
 from nvitop.remote.source import RemoteError, RemoteSource
 from nvitop.sampling.types import Demand, Sample
 from nvitop.sampling.watchdog import start_daemon

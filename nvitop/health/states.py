@@ -22,13 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from nvitop.sampling.types import (
-    ClaimSample,
-    DeviceKey,
-    DeviceSample,
-    ProcessSample,
-    Sample,
-)
+from nvitop.sampling.types import ClaimSample, DeviceKey, DeviceSample, ProcessSample, Sample
 
 if TYPE_CHECKING:
     from typing import Sequence

@@ -17,14 +17,7 @@ from nvitop.basics.metrics import (
     ProcessMetric,
 )
 from nvitop.basics.toml import suggestion
-from nvitop.health import (
-    Finding,
-    device_states,
-    findings,
-    health_status,
-    is_wrong,
-    word_of,
-)
+from nvitop.health import Finding, device_states, findings, health_status, is_wrong, word_of
 from nvitop.health.rules import CHECK_METRICS
 from nvitop.query import nvidia_smi
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample

@@ -22,13 +22,7 @@ import contextlib
 import os
 import sys
 
-from nvitop.simulation.machine import (
-    DEFAULT_SCENARIO,
-    Machine,
-    load,
-    scenario_names,
-    simulated,
-)
+from nvitop.simulation.machine import DEFAULT_SCENARIO, Machine, load, scenario_names, simulated
 from nvitop.simulation.parse import parse_scenario
 from nvitop.simulation.scenario import Scenario, ScenarioError
 

@@ -13,12 +13,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api import libnvml
-from nvitop.api.device import (
-    CudaDevice,
-    Device,
-    PhysicalDevice,
-    base,
-)
+from nvitop.api.device import CudaDevice, Device, PhysicalDevice, base
 from nvitop.api.timing import Window
 from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS
 from nvitop.basics.units import NA

@@ -18,12 +18,7 @@ import sys
 import tempfile
 from typing import Callable
 
-from nvitop import (
-    ResourceMetricCollector,
-    cli,
-    select,
-    simulation,
-)
+from nvitop import ResourceMetricCollector, cli, select, simulation
 from nvitop import gui as gui_package
 from nvitop.query.command import main as query
 

@@ -7,11 +7,7 @@ import pytest
 from nvitop.gui.state.app_state import Notice
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
-from tests.gui.drawing import (
-    lines_of,
-    lines_on,
-    state_on,
-)
+from tests.gui.drawing import lines_of, lines_on, state_on
 from tests.gui.driving import read_dialog
 
 pytestmark = pytest.mark.usefixtures('utc')

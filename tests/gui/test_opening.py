@@ -18,16 +18,7 @@ from nvitop.gui.state.events import (
 )
 from nvitop.sampling.types import Origin
 from tests.gui.drawing import lines_of, state_on
-from tests.gui.driving import (
-    FLAT,
-    MANY,
-    TREE,
-    after,
-    press,
-    pressed,
-    state_of,
-    texts,
-)
+from tests.gui.driving import FLAT, MANY, TREE, after, press, pressed, state_of, texts
 from tests.gui.samples import with_families
 
 _WAYS = [(key, binding.opens) for binding in BINDINGS if binding.opens for key in binding.keys]

@@ -9,9 +9,7 @@ import pytest
 
 from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.state.lists import LIST_ORDERS, listed_problems, listed_users
-from nvitop.gui.state.process_rows import (
-    sort_processes,
-)
+from nvitop.gui.state.process_rows import sort_processes
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample

@@ -20,16 +20,7 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.lists import panel_rows, tree_columns
 from nvitop.gui.state.selection import selected_key
 from tests.gui.drawing import click_hit, lines_of
-from tests.gui.driving import (
-    MANY,
-    after,
-    arrived,
-    keys_that_open,
-    press,
-    pressed,
-    state_of,
-    texts,
-)
+from tests.gui.driving import MANY, after, arrived, keys_that_open, press, pressed, state_of, texts
 from tests.gui.samples import ENVIRONMENT, SAMPLES, with_families
 
 

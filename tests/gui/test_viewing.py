@@ -9,14 +9,7 @@ from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.state.events import RingBell, SaveSettings, SettingsSaved
 from nvitop.gui.state.lists import panel_rows
 from nvitop.gui.state.update import update
-from tests.gui.driving import (
-    MANY,
-    arrived,
-    press,
-    pressed,
-    state_of,
-    texts,
-)
+from tests.gui.driving import MANY, arrived, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES
 
 # Panels

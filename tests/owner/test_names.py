@@ -13,11 +13,7 @@ from typing import Iterator
 import pytest
 
 from nvitop.owner import NameLookup, names
-from nvitop.owner.names import (
-    KEPT_SECONDS,
-    Places,
-    container_name,
-)
+from nvitop.owner.names import KEPT_SECONDS, Places, container_name
 from tests.clock import Clock
 from tests.owner.values import CONTAINER, OUTER, POD
 

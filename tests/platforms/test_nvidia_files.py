@@ -8,11 +8,7 @@ import pathlib
 import pytest
 
 from nvitop.platforms import nvidia_files
-from nvitop.platforms.nvidia_files import (
-    cudart_files,
-    nvml_elsewhere,
-    nvml_load_error,
-)
+from nvitop.platforms.nvidia_files import cudart_files, nvml_elsewhere, nvml_load_error
 
 
 def test_existing_nvml_files_are_returned_in_order(

@@ -13,19 +13,9 @@ from nvitop.api.device import Device, MigDevice
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS
 from nvitop.query.command import main
 from nvitop.sampling.source import take_sample
-from nvitop.simulation.capture import (
-    Capture,
-    CapturedGpu,
-    is_missing,
-)
+from nvitop.simulation.capture import Capture, CapturedGpu, is_missing
 from tests.command_run import CommandRun
-from tests.simulation.conftest import (
-    NEWEST,
-    needs,
-    read_apps,
-    read_capture,
-    scenario_of_capture,
-)
+from tests.simulation.conftest import NEWEST, needs, read_apps, read_capture, scenario_of_capture
 
 pytestmark = needs(*NEWEST)
 CAPTURES = pathlib.Path(__file__).parent.parent / 'captures'

@@ -11,10 +11,7 @@ from nvitop.api.device.interconnect import ThroughputInfo
 from nvitop.api.device.kinds import CudaDevice, CudaMigDevice, Device, MigDevice, PhysicalDevice
 from nvitop.api.device.memory import MemoryInfo
 from nvitop.api.device.utilization import GpmMetrics, UtilizationRates
-from nvitop.api.device.visible import (
-    normalize_cuda_visible_devices,
-    parse_cuda_visible_devices,
-)
+from nvitop.api.device.visible import normalize_cuda_visible_devices, parse_cuda_visible_devices
 
 __all__ = [
     'ClockEventReasons',

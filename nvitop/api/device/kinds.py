@@ -29,11 +29,7 @@ from nvitop.api.device.mode import ModeMixin
 from nvitop.api.device.power import PowerMixin
 from nvitop.api.device.processes import ProcessMixin
 from nvitop.api.device.utilization import GpmMixin, UtilizationMixin
-from nvitop.api.device.visible import (
-    VisibilityMixin,
-    describe_visible,
-    parse_cuda_visible_devices,
-)
+from nvitop.api.device.visible import VisibilityMixin, describe_visible, parse_cuda_visible_devices
 from nvitop.api.utils import Snapshot, snapshot_of
 from nvitop.basics.metrics import METRICS
 from nvitop.basics.units import NA, NaType

@@ -7,16 +7,7 @@ import contextlib
 import threading
 import weakref
 from datetime import timedelta
-from typing import (
-    Any,
-    Callable,
-    ClassVar,
-    Iterable,
-    Iterator,
-    Mapping,
-    Protocol,
-    TypeVar,
-)
+from typing import Any, Callable, ClassVar, Iterable, Iterator, Mapping, Protocol, TypeVar
 
 from nvitop.api import host
 from nvitop.api.process import procfs

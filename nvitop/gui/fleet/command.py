@@ -25,12 +25,7 @@ from nvitop.gui.fleet.state import LISTS, ORDERS_BY_NAME, fleet_of, update_fleet
 from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
 from nvitop.gui.settings import choices
 from nvitop.gui.state.app_state import AppState, Notice
-from nvitop.gui.state.events import (
-    FleetArrived,
-    FleetFailed,
-    Resized,
-    SampleArrived,
-)
+from nvitop.gui.state.events import FleetArrived, FleetFailed, Resized, SampleArrived
 from nvitop.gui.state.navigation import open_screen
 from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.term.curses_terminal import TerminalError

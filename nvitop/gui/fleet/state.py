@@ -14,14 +14,7 @@ from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen, neighbor
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result
 from nvitop.gui.state.cursor import current_line
-from nvitop.gui.state.events import (
-    Event,
-    FleetArrived,
-    FleetFailed,
-    OpenHost,
-    Redraw,
-    Refresh,
-)
+from nvitop.gui.state.events import Event, FleetArrived, FleetFailed, OpenHost, Redraw, Refresh
 from nvitop.gui.state.lists import ListOrder, in_order
 from nvitop.gui.state.notices import answer, refuse
 from nvitop.gui.state.update import update

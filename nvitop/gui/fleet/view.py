@@ -15,14 +15,7 @@ from nvitop.fleet.lists import (
     totals_texts,
 )
 from nvitop.fleet.types import FleetGpu, FleetHost
-from nvitop.gui.fleet.state import (
-    LISTS,
-    ORDERS_BY_NAME,
-    fleet_of,
-    host_of,
-    listed,
-    selected,
-)
+from nvitop.gui.fleet.state import LISTS, ORDERS_BY_NAME, fleet_of, host_of, listed, selected
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.table import Column, Item
 from nvitop.gui.render.buffer import Buffer

@@ -20,13 +20,7 @@ from nvitop.gui.state.events import (
     Travel,
 )
 from nvitop.gui.state.keymap import Binding, Need
-from nvitop.gui.state.lists import (
-    LIST_ORDERS,
-    list_sort,
-    relist,
-    sort_by,
-    sort_list,
-)
+from nvitop.gui.state.lists import LIST_ORDERS, list_sort, relist, sort_by, sort_list
 from nvitop.gui.state.navigation import go_back, move_by_lines
 from nvitop.gui.state.notices import answer, refuse, replace_notice, withdraw_notice
 from nvitop.gui.state.problems import Tally, count_problems

@@ -9,13 +9,7 @@ from nvitop.basics.words import filter_words, name_in_quotes
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, owner_text
 from nvitop.gui.model.format import special_command
-from nvitop.sampling.types import (
-    DeviceKey,
-    DeviceSample,
-    HostProcessSample,
-    ProcessSample,
-    Sample,
-)
+from nvitop.sampling.types import DeviceKey, DeviceSample, HostProcessSample, ProcessSample, Sample
 
 #: Processes on devices by PID and start time.
 Uses = Mapping[Tuple[int, float], Sequence[ProcessSample]]

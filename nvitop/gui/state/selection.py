@@ -10,12 +10,7 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, ListPosition, Result
 from nvitop.gui.state.cursor import current_line, deselect
 from nvitop.gui.state.jobs import job_key
-from nvitop.gui.state.lists import (
-    listed_problems,
-    listed_users,
-    process_lines,
-    relist,
-)
+from nvitop.gui.state.lists import listed_problems, listed_users, process_lines, relist
 from nvitop.gui.state.notices import refuse
 from nvitop.gui.state.process_rows import subtree
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample

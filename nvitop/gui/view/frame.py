@@ -15,11 +15,7 @@ from nvitop.gui.render.style import DIM, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.input_line import match_text
-from nvitop.gui.view.hints import (
-    draw_hints,
-    draw_next_keys,
-    title_badges,
-)
+from nvitop.gui.view.hints import draw_hints, draw_next_keys, title_badges
 from nvitop.gui.view.screens.main import crumbs, draw_first_line, draw_too_small
 from nvitop.gui.view.text import BORDER, MONO_TRACKS, draw_border, draw_rule, draw_uprights
 from nvitop.sampling.history import History

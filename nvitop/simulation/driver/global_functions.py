@@ -16,15 +16,7 @@ from nvitop.api.libnvml._errors import (
     UNINITIALIZED,
 )
 from nvitop.api.libnvml._query import address_of
-from nvitop.simulation.abi import (
-    NVML_ERRORS,
-    DriverError,
-    Handle,
-    known,
-    number,
-    target,
-    text_of,
-)
+from nvitop.simulation.abi import NVML_ERRORS, DriverError, Handle, known, number, target, text_of
 from nvitop.simulation.driver.symbols import ALWAYS, GPU, LOOKUP, NODE, SYSTEM, Symbols
 from nvitop.simulation.world import Change, Node, World
 

@@ -3,12 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.api.libnvml._errors import (
-    CORRUPTED_INFOROM,
-    INVALID_ARGUMENT,
-    NOT_FOUND,
-    NOT_SUPPORTED,
-)
+from nvitop.api.libnvml._errors import CORRUPTED_INFOROM, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED
 from nvitop.simulation.abi import (
     UNKNOWN_MEMORY,
     DriverError,

@@ -17,13 +17,7 @@ from nvitop.gui.render.style import DIM, HEADING, PLAIN, Role, Style
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.process_rows import devices_without_list
-from nvitop.gui.view.charts import (
-    MetricLine,
-    draw_ruler,
-    draw_series,
-    format_metric,
-    history_x,
-)
+from nvitop.gui.view.charts import MetricLine, draw_ruler, draw_series, format_metric, history_x
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.screens.main import ruler_of
 from nvitop.sampling.history import History
