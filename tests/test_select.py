@@ -317,14 +317,6 @@ def test_what_health_calls_critical_is_not_chosen_after_any_fault(
         assert_same_judgement()
 
 
-def test_a_reset_that_only_process_lists_report_is_noticed() -> None:
-    with simulation.machine('half-busy', processes='none') as machine:
-        machine.set(gpu=7, recovery_action='N/A')
-        machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'RESET_REQUIRED', gpu=7)
-        with pytest.warns(RuntimeWarning, match='left out GPU 7: needs a reset'):
-            assert 7 not in select_devices()
-
-
 def test_health_of_healthy_gpus_takes_few_queries() -> None:
     with simulation.machine('half-busy', processes='none') as machine:
         select_devices(include_unhealthy=True)
@@ -334,15 +326,6 @@ def test_health_of_healthy_gpus_takes_few_queries() -> None:
         machine.reset_calls()
         select_devices()
         assert sum((machine.calls - without).values()) <= 11 * 8
-
-
-def test_mig_devices_of_an_unhealthy_gpu_are_left_out() -> None:
-    with simulation.machine('mig', processes='none') as machine:
-        machine.set(gpu=0, total_volatile_uncorrected_ecc_errors=1)
-        with pytest.warns(RuntimeWarning, match='left out GPU 0'):
-            found = select_devices(format='device')
-        assert found
-        assert 0 not in [device.physical_index for device in found]
 
 
 def test_memory_of_free_accounts_counts_as_free() -> None:
@@ -371,14 +354,6 @@ def test_a_mig_device_is_returned_alone_and_by_uuid(machine: simulation.Machine)
     assert select_devices(iter([Device(0), Device(1)]), sort=False) == [0, 1]
 
 
-@pytest.mark.parametrize('code', ['NO_PERMISSION', 'NOT_SUPPORTED', 'UNKNOWN'])
-def test_unknown_memory_fails_limits(machine: simulation.Machine, code: str) -> None:
-    machine.fail('nvmlDeviceGetMemoryInfo*', code, gpu=2)
-    assert select_devices(min_free_memory='1GiB') == [1, 0]
-    assert select_devices(min_total_memory='1GiB') == [1, 0]
-    assert select_devices() == [1, 0, 2]
-
-
 @pytest.mark.parametrize(
     ('call', 'after'),
     [
@@ -393,11 +368,6 @@ def test_a_lost_gpu_is_never_chosen(machine: simulation.Machine, call: str, afte
     machine.fail(call, 'GPU_IS_LOST', gpu=2, after=after)
     assert select_devices() == [1, 0]
     assert select_devices(format='uuid', max_count=1) == [Device(1).uuid()]
-
-
-def test_a_gpu_that_cannot_be_opened_does_not_hide_the_others(machine: simulation.Machine) -> None:
-    machine.fail('nvmlDeviceGetHandleByIndex_v2', 'INSUFFICIENT_POWER', gpu=0)
-    assert select_devices() == [2, 1]
 
 
 def test_a_device_without_uuid_is_not_chosen_by_uuid(machine: simulation.Machine) -> None:
@@ -458,12 +428,6 @@ def test_overridden_and_patched_methods_are_used(
 def test_invalid_arguments_raise(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         select_devices([], **arguments)
-
-
-def test_sizes_are_numbers_or_text(machine: simulation.Machine) -> None:
-    machine.set(memory_base='40 GiB', gpu=0)
-    for size in (50 << 30, '50GiB', '50 gib', 50.0 * (1 << 30)):
-        assert select_devices(min_free_memory=cast(int, size)) == [2, 1]
 
 
 def test_small_numbers_warn_that_they_are_bytes(machine: simulation.Machine) -> None:

@@ -47,15 +47,6 @@ def asked(server: FakeServer, *replies: Reply, **settings: object) -> Fleet:
     return read({'url': server.url, **settings})
 
 
-def test_fleet_is_one_compressed_request(server: FakeServer) -> None:
-    server.replies = [Reply(body=one_host(), compressed=True)]
-    fleet = read({'url': f'{server.url}/prometheus/'})
-    assert [host.name for host in fleet.hosts] == ['gpu01']
-    (request,) = server.received
-    assert request.target == '/prometheus/api/v1/query'
-    assert request.headers['Accept-Encoding'] == 'gzip'
-
-
 UNUSABLE = {
     'login page': (Reply(200, b'<!doctype html><form>', HTML), 'web page, perhaps to log in'),
     '401': (Reply(401, b'Unauthorized'), 'requires a login (401)'),
@@ -221,16 +212,6 @@ def test_login_comes_from_netrc_if_nothing_else_is_set(
     asked(server, Reply(body=one_host()), bearer_token='token')
     found = [one.headers['Authorization'] for one in server.received]
     assert found == ['Basic dTpw', 'Bearer token']
-
-
-def test_proxy_gets_the_whole_url(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('http_proxy', server.url.replace('//', '//me:secret@'))
-    monkeypatch.setenv('no_proxy', '')
-    server.replies = [Reply(body=one_host())]
-    assert read({'url': 'http://prometheus.example:9090'}).hosts
-    (received,) = server.received
-    assert received.target == 'http://prometheus.example:9090/api/v1/query'
-    assert received.headers['Proxy-Authorization'] == 'Basic bWU6c2VjcmV0'
 
 
 def test_wrong_settings_are_explained() -> None:

@@ -64,23 +64,11 @@ def check_processes(again: Sample, original: Sample, *, has_status: bool) -> Non
                 assert type(value) is type(expected), field
 
 
-def test_names_for_reading_include_all_series_of_devices() -> None:
-    names = series_names('own')
-    assert {'nvitop_gpu_up', 'nvitop_gpu_info', 'nvitop_gpu_power_usage_watts'} <= names
-    assert 'nvitop_build_info' not in names
-
-
 def test_a_sleeping_gpu_is_read_from_its_only_series() -> None:
     assert 'nvitop_gpu_asleep' in series_names('own')
     labels = {'gpu': '1', 'uuid': 'GPU-1'}
     (device,) = read_sample('own', [Series('nvitop_gpu_asleep', labels, 1.0)]).devices
     assert (device.key, device.status, device.reason) == ((1, -1, 'GPU-1'), 'asleep', 'asleep')
-
-
-def test_a_gpu_that_may_not_be_opened_is_read_from_its_problem() -> None:
-    labels = {'gpu': '1', 'uuid': 'GPU-1', 'status': 'not permitted', 'reason': 'no permission'}
-    (device,) = read_sample('own', [Series('nvitop_gpu_problem_info', labels, 1.0)]).devices
-    assert (device.status, device.reason) == ('not permitted', 'no permission')
 
 
 def test_reading_ignores_what_it_cannot_understand() -> None:

@@ -14,9 +14,9 @@ from nvitop.fleet.demo import DemoSource
 from nvitop.fleet.filters import parse_filter, select
 from nvitop.fleet.lists import VIEWS, fleet_text, sorted_rows
 from nvitop.fleet.queries import ROW, Scope, fleet_query
-from nvitop.fleet.reading import host_name, host_of_sample, natural, read_fleet
+from nvitop.fleet.reading import host_name, host_of_sample, read_fleet
 from nvitop.fleet.settings import make_settings
-from nvitop.fleet.types import Fleet, FleetFinding, FleetGpu, FleetHost, Series, totals
+from nvitop.fleet.types import Fleet, FleetFinding, FleetHost, Series, totals
 from nvitop.health import KINDS
 from nvitop.sampling.types import ClaimSample, DeviceSample, Sample
 from tests.exporter.machines import sample_of
@@ -80,17 +80,6 @@ def test_values_of_both_kinds_are_the_same() -> None:
         assert first.temperature_celsius == second.temperature_celsius
 
 
-def test_host_with_own_names_is_read_by_them_alone() -> None:
-    host = only(
-        read(
-            own('gpu_utilization_ratio', 0.5),
-            own('gpu_state', 1, state='busy'),
-            dcgm('DEV_GPU_UTIL', 90, Hostname='node-1.example'),
-        )
-    )
-    assert (host.name, [gpu.utilization_percent for gpu in host.gpus]) == ('n1', [50])
-
-
 def test_exporter_that_two_jobs_read_counts_once() -> None:
     series = [
         own(name, value, job=job, **labels)
@@ -150,7 +139,8 @@ def test_free_mig_devices_are_free() -> None:
         ('0:0', 'free', 40),
         ('0:1', 'held', 40),
     ]
-    assert [problem.text for problem in host.problems] == [f'GPU 0 {KINDS["hot"].counted}']
+    hot = FleetFinding(KINDS['hot'].counted, 'critical')
+    assert [(problem.gpu, problem.finding) for problem in host.problems] == [('0', hot)]
 
 
 @pytest.mark.parametrize(
@@ -354,11 +344,6 @@ def test_names_of_hosts(value: str, name: str) -> None:
     assert host_name('instance', value) == name
 
 
-def test_label_of_the_user_names_hosts() -> None:
-    scope = Scope(host_label='rack')
-    assert only(read(own('gpu_up', 1, rack='r7'), scope=scope)).name == 'r7'
-
-
 def test_query_is_short_and_quotes_the_selector() -> None:
     query = fleet_query(make_settings({'match': '{cluster="a}", rack=~"r[12]"}'}).scope)
     assert len(query) < 2500
@@ -366,11 +351,19 @@ def test_query_is_short_and_quotes_the_selector() -> None:
     assert query.count('",cluster="a}", rack=~"r[12]"') == 12
 
 
-def test_natural_order() -> None:
-    assert sorted(['gpu10', 'gpu9', 'gpu010'], key=natural) == ['gpu9', 'gpu010', 'gpu10']
+def test_label_of_the_user_names_hosts_in_natural_order() -> None:
+    names = ('gpu10', 'gpu9', 'gpu010')
+    fleet = read(*(own('gpu_up', 1, rack=name) for name in names), scope=Scope(host_label='rack'))
+    assert [host.name for host in fleet.hosts] == ['gpu9', 'gpu010', 'gpu10']
 
 
-def test_critical_findings_keep_a_gpu_from_being_free() -> None:
-    broken = FleetGpu('a', '0', 'a', state='free', findings=(FleetFinding('lost'),))
-    warned = broken._replace(id='b', findings=(FleetFinding('hot', 'warning'),))
-    assert FleetHost('h', gpus=(broken, warned)).free == 1
+def test_host_with_own_names_is_read_by_them_alone() -> None:
+    host = only(
+        read(
+            own('gpu_utilization_ratio', 0.5),
+            own('gpu_state', 1, state='busy'),
+            dcgm('DEV_GPU_UTIL', 90, Hostname='node-1.example'),
+            dcgm('DEV_GPU_UTIL', 90, '7', Hostname='n1'),
+        )
+    )
+    assert (host.name, [gpu.utilization_percent for gpu in host.gpus]) == ('n1', [50])

@@ -5,12 +5,9 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
-import os
 import pathlib
 import re
 import socket
-import subprocess
-import tempfile
 import time
 from typing import Callable
 
@@ -185,31 +182,6 @@ def test_samples_become_rows_with_mig_devices_instead_of_their_gpu() -> None:
     assert host_of_sample('empty', Sample(1.0), 1.0).gpus == ()
     faulty = host_of_sample('f', sample_of('faults', ('own', 'dcgm')), 1.0)
     assert 'critical' in {problem.finding.severity for problem in faulty.problems}
-
-
-def test_connections_are_shared_if_the_configuration_of_ssh_says_so(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(ssh, 'DEMO', ('--demo=half-busy',))
-    add_nvitop(tmp_path)
-    with tempfile.TemporaryDirectory(dir='/tmp') as sockets, running_sshd(
-        tmp_path, f'{tmp_path}:{os.environ["PATH"]}'
-    ) as (port, options):
-        config = tmp_path / 'ssh_config'
-        config.write_text(
-            f'Host a b\n  Hostname 127.0.0.1\n  Port {port}\n'
-            f'  ControlMaster auto\n  ControlPath {sockets}/%n\n  ControlPersist 30\n'
-        )
-        monkeypatch.setenv('NVITOP_SSH', f'ssh {options} -F {config}')
-        for _ in range(2):
-            assert main(['a', 'b', '-1', '--format', 'csv']) == 0
-            rows = [line.split(',') for line in capsys.readouterr().out.splitlines()[1:]]
-            assert [row[:2] for row in rows] == [['a', '8'], ['b', '8']]
-        for name in 'ab':
-            command = ['ssh', '-F', str(config), '-O', 'exit', name]
-            subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-        log = (tmp_path / f'log-{port}').read_text()
-    assert log.count('Accepted publickey') == 2
 
 
 def test_real_machines_of_different_states(

@@ -34,12 +34,6 @@ def machine(machine: simulation.Machine) -> simulation.Machine:
     return machine
 
 
-def test_csv(machine: simulation.Machine) -> None:
-    ran = CommandRun(main, '--gpu=index,power.draw,temperature.gpu', '-i', '0', '2')
-    assert ran.out == ('index, power.draw [W], temperature.gpu\n0, 100.50 W, 40\n2, 100.50 W, 40\n')
-    assert (ran.status, ran.err) == (0, '')
-
-
 @pytest.mark.usefixtures('machine')
 def test_only_visible_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '2,0')

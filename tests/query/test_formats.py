@@ -50,13 +50,11 @@ def test_csv_of_processes_reads_back() -> None:
         '0, [N/A], 5, [N/A], [N/A], [N/A]\n'
         '1, 2, 6, +ada, [N/A], =HYPERLINK\n'
     )
-    rows = list(csv.reader(io.StringIO(made, newline=''), skipinitialspace=True))
-    assert rows[1][-1] == PROCESSES[0].command
-    assert [len(row) for row in rows] == [6] * 4
     # Readers that keep the space as part of the field still see the quotes.
-    rows = list(csv.reader(io.StringIO(made, newline='')))
-    assert rows[1][-1] == PROCESSES[0].command
-    assert [len(row) for row in rows] == [6] * 4
+    for skips in (True, False):
+        rows = list(csv.reader(io.StringIO(made, newline=''), skipinitialspace=skips))
+        assert rows[1][-1] == PROCESSES[0].command
+        assert [len(row) for row in rows] == [6] * 4
 
 
 def test_csv_is_sanitized_only_for_terminals() -> None:
@@ -98,6 +96,7 @@ def test_processes_are_filtered_by_device() -> None:
 
 
 def test_json_has_numbers_in_the_units_of_the_table() -> None:
+    assert json.loads(text(GPUS, 'json', SAMPLE._replace(simulated='mig')))['simulated'] == 'mig'
     made = json.loads(text(BOTH, 'json'))
     gpu, _, lost = made.pop('devices')
     process, *_ = made.pop('processes')
@@ -122,10 +121,6 @@ def test_json_has_numbers_in_the_units_of_the_table() -> None:
     }
 
 
-def test_json_names_a_simulated_machine() -> None:
-    assert json.loads(text(GPUS, 'json', SAMPLE._replace(simulated='mig')))['simulated'] == 'mig'
-
-
 def test_each_json_line_needs_no_other() -> None:
     form = make_format(BOTH, OutputStyle('jsonl'), for_terminal=False)
     result = make_rows(BOTH, SAMPLE)
@@ -138,16 +133,6 @@ def test_all_fields_match_the_schema() -> None:
     made = json.loads(text(EVERYTHING, 'json'))
     assert list(violations(SCHEMA, made)) == []
     assert len(made['devices'][0]) == len(device_table().fields)
-    made['devices'][0]['index'] = '0'
-    made['devices'][1]['memory_usd'] = 0
-    made['timestamp'] = '2024-01-02T03:04:05'
-    del made['units']
-    assert list(violations(SCHEMA, made)) == [
-        '$: units is missing',
-        f'$.timestamp: {made["timestamp"]!r} has no zone',
-        "$.devices[0].index: '0' is not integer or null",
-        '$.devices[1]: memory_usd is not known',
-    ]
 
 
 def test_empty_values_of_csv_keep_their_separator() -> None:
@@ -195,13 +180,6 @@ def test_a_table_for_people() -> None:
     )
 
 
-def test_a_table_of_wide_characters_is_aligned() -> None:
-    wide = PROCESSES[0]._replace(username='変数', command='x')
-    query = TableQuery(processes=process_table().find('user,pid'))
-    sample = SAMPLE._replace(processes=(wide, PROCESSES[2]))
-    assert text(query, 'table,nounits,noheader', sample) == '変数  4242\n+ada     6\n'
-
-
 def test_a_table_without_rows_is_its_header() -> None:
     empty = SAMPLE._replace(devices=(), processes=())
     assert text(GPUS, 'table,nounits', empty).split() == (
@@ -214,12 +192,8 @@ def test_a_table_without_rows_is_its_header() -> None:
 @pytest.mark.parametrize(
     ('given', 'style'),
     [
-        ('csv', OutputStyle('csv')),
-        ('csv,noheader,nounits', OutputStyle('csv', header=False, units=False)),
         ('nounits, csv', OutputStyle('csv', units=False)),
         ('noheader', OutputStyle('csv', header=False)),
-        ('table', OutputStyle('table')),
-        ('jsonl', OutputStyle('jsonl')),
         ('', OutputStyle('csv')),
     ],
 )

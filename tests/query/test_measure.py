@@ -51,8 +51,6 @@ def gpus(names: str) -> TableQuery:
     ('names', 'calls'),
     [
         ('index', {}),
-        ('timestamp,driver_version,count,uuid', {}),
-        ('temperature.gpu', {'nvmlDeviceGetTemperature': 8}),
         ('memory.used, memory.free, memory.total', {'nvmlDeviceGetMemoryInfo': 8}),
         ('power.draw,name', {'nvmlDeviceGetPowerUsage': 8, 'nvmlDeviceGetName': 8}),
         (
@@ -64,9 +62,6 @@ def gpus(names: str) -> TableQuery:
         ),
         ('ecc.errors.corrected.volatile.dram,inforom.img', {
             'nvmlDeviceGetMemoryErrorCounter': 8, 'nvmlDeviceGetInforomImageVersion': 8
-        }),
-        ('clocks.sm,encoder_utilization', {
-            'nvmlDeviceGetClockInfo': 8, 'nvmlDeviceGetEncoderUtilization': 8
         }),
     ],
 )  # fmt: skip
@@ -144,18 +139,6 @@ def test_the_verdict_does_not_depend_on_the_other_fields() -> None:
     assert verdicts[0] == verdicts[1]
     assert verdicts[0][3] == 'unknown'
     assert verdicts[0][7] == 'critical'
-
-
-def test_state_says_whether_a_gpu_is_free() -> None:
-    with simulation.machine('half-busy', processes='fixed', clock=lambda: 0.0):
-        words = [row['state'] for row in query_devices('state')]
-    assert {'busy', 'free'} == set(words)
-    with simulation.machine('dgx-h100', processes='fixed', clock=lambda: 0.0):
-        row = query_devices('state')[6]
-    assert row == {'state': 'in use'}  # it was not watched for ten minutes
-    with simulation.machine('mig', processes='fixed', clock=lambda: 0.0):
-        states = [row['state'] for row in query_devices('state')]
-    assert 'busy' in states
 
 
 def test_health_fields_have_a_status_and_findings_with_evidence() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from typing import Callable
 
@@ -20,7 +19,6 @@ from nvitop.remote.source import RemoteError, RemoteSource, explain, ssh_command
 from nvitop.sampling.serialization import dumps_demand, loads_demand
 from nvitop.sampling.types import Demand, DeviceKey, ProcessKey
 from tests.command_run import CommandRun
-from tests.programs import ROOT
 from tests.remote.stand_in import until
 from tests.waiting import PATIENCE, wait_until
 
@@ -185,16 +183,3 @@ def test_a_real_sshd(sshd: str, monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         source.close()
     wait_until(lambda: not psutil.pid_exists(pid), 'nvitop on the far side ended')
-
-
-def test_report_and_query_of_a_real_sshd(sshd: str) -> None:
-    environ = {**os.environ, 'NVITOP_SSH': sshd, 'PYTHONPATH': str(ROOT)}
-    program = [sys.executable, '-m', 'nvitop', '--ssh', '127.0.0.1']
-    for arguments, words in (
-        (['-1', '--demo=half-busy'], 'SIMULATED'),
-        (['query', '--gpu=index,name', '--demo=half-busy'], '7, NVIDIA H100'),
-    ):
-        done = subprocess.run(
-            [*program, *arguments], env=environ, stdout=subprocess.PIPE, text=True, check=True
-        )
-        assert words in done.stdout

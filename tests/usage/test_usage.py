@@ -167,17 +167,6 @@ def test_a_job_that_ends_within_a_minute_has_its_partition(tmp_path: Path, posit
     assert 'gpu' in hours(report_of(tmp_path / 'a.db', by='partition'))
 
 
-def test_mig_devices_are_rows_of_their_gpu(tmp_path: Path) -> None:
-    machine = SimpleMachine(1, start=BEGIN - INTERVAL)
-    machine.devices.append(mig(machine.devices[0], 0, '3g.40gb'))
-    machine.run(1, 1, gpu_sm_utilization_percent=None)
-    record(tmp_path / 'a.db', [machine.sample(INTERVAL) for _ in range(121)])
-    report = report_of(tmp_path / 'a.db', by='gpu')
-    assert hours(report) == {'0:0': (0.4286, 0, 0, 0), '0': (0, 0, 0.5714, 0)}
-    (row,) = (row for row in report.rows if row.key == ('0:0',))
-    assert row.sums.utilization_percent is None
-
-
 def test_a_minute_in_several_recordings_counts_once(tmp_path: Path, copied: Path) -> None:
     shutil.copy(copied, tmp_path / 'b.db')
     record(tmp_path / 'c.db', example(60))
@@ -520,3 +509,14 @@ def test_files_that_cannot_be_read_are_reported_and_others_are_counted(
     assert main([str(tmp_path / 'other.txt')]) == 1
     assert main([str(tmp_path / 'none.db'), '--held']) == 1
     assert 'Traceback' not in capsys.readouterr().err
+
+
+def test_mig_devices_are_rows_of_their_gpu(tmp_path: Path) -> None:
+    machine = SimpleMachine(1, start=BEGIN - INTERVAL)
+    machine.devices.append(mig(machine.devices[0], 0, '3g.40gb'))
+    machine.run(1, 1, gpu_sm_utilization_percent=None)
+    record(tmp_path / 'a.db', [machine.sample(INTERVAL) for _ in range(121)])
+    report = report_of(tmp_path / 'a.db', by='gpu')
+    assert hours(report) == {'0:0': (0.4286, 0, 0, 0), '0': (0, 0, 0.5714, 0)}
+    (row,) = (row for row in report.rows if row.key == ('0:0',))
+    assert row.sums.utilization_percent is None
