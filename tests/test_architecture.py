@@ -41,8 +41,9 @@ LAYERS: dict[str, str] = {
     'api': 'collector owner simulation',
     'simulation': 'api',
     'owner': 'api',
-    # Only the source of live samples asks for claims.
-    'sampling': 'api claims owner',
+    # Who has claimed a device is read by all; claiming one needs to choose it.
+    'claims.records': '',
+    'sampling': 'api claims.records owner',
     'health': 'api console sampling',
     'recording': 'accounting api console health owner sampling',
     'accounting': 'health sampling',
@@ -50,7 +51,7 @@ LAYERS: dict[str, str] = {
     'collector': 'api sampling',
     'callbacks': 'api',
     'compat': 'api console',
-    'select': 'api claims console health sampling',
+    'select': 'api claims.records console health sampling',
     'claims': 'api console sampling select',
     'query': 'api console health remote sampling',
     'usage': 'accounting console fleet health recording sampling',

@@ -22,8 +22,14 @@ from typing import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, Sequ
 
 from nvitop.api.device import Device
 from nvitop.basics.masking import mask_command
-from nvitop.claims import ClaimError, directory_to_write
-from nvitop.claims.records import lock_path, read_claims, remove_dead_claims, write_claim
+from nvitop.claims.records import (
+    ClaimError,
+    directory_to_write,
+    lock_path,
+    read_claims,
+    remove_dead_claims,
+    write_claim,
+)
 from nvitop.platforms.files import (
     is_locked,
     make_shared,

@@ -3,7 +3,10 @@
 
 ``UUID.lock`` is locked with flock by the process tree that uses the GPU and is never removed.
 ``UUID.PID.TIME.claim`` describes a claim in JSON. A claim is live while the process in it runs, or
-while the lock is held, because ``sudo`` and daemons close the descriptor of the lock.
+while the lock is held, because ``sudo`` and daemons close the descriptor of the lock. Nothing enforces
+claims: they coordinate programs that look at them.
+
+The files must be visible to all users and gone after a reboot, so they are in memory file systems.
 """
 
 from __future__ import annotations
@@ -17,11 +20,21 @@ from collections import Counter
 from typing import Iterator, Mapping, NamedTuple
 
 from nvitop.basics.printable import printable
-from nvitop.claims import directories_to_read
-from nvitop.platforms.files import is_locked, read_json, user_id, write_locked
+from nvitop.platforms.files import (
+    is_locked,
+    make_shared,
+    read_json,
+    user_id,
+    why_unusable,
+    write_locked,
+)
 from nvitop.platforms.kernel import name_of_user
 from nvitop.platforms.machine import ProcessIdentity, is_running, this_process
 
+#: Names the directory of claims instead of the usual places.
+VARIABLE = 'NVITOP_CLAIMS'
+#: The usual places, best first. For the first one, see share/systemd/nvitop-claims.conf.
+PLACES = ('/run/nvitop', '/run/lock/nvitop', '/dev/shm/nvitop')
 #: The devices that ``nvitop run`` has claimed for a program, separated by commas.
 CLAIM_VARIABLE = 'NVITOP_CLAIM'
 #: Maximum number of files of one user that are read in a directory.
@@ -29,6 +42,37 @@ _MAX_FILES = 128
 #: Number of characters of a command that are kept.
 _MAX_COMMAND = 200
 _CLAIM_NAME = re.compile(r'((?:GPU|MIG)-[0-9A-Za-z_-]{1,80})\.\d{1,10}\.\d{1,20}\.claim')
+
+
+class ClaimError(RuntimeError):
+    """Devices cannot be claimed, however long a program waits."""
+
+
+def _places(environ: Mapping[str, str]) -> tuple[str, ...]:
+    return (environ[VARIABLE],) if environ.get(VARIABLE) else PLACES
+
+
+def directories_to_read(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Return all directories that may have claims."""
+    return [place for place in _places(environ) if not why_unusable(place)]
+
+
+def directory_to_write(environ: Mapping[str, str] = os.environ) -> str:
+    """Return the directory for new claims; create it if there is none.
+
+    Raises:
+        ClaimError: No place can be used; the text says why.
+    """
+    for existing in directories_to_read(environ):
+        return existing
+    for place in _places(environ):
+        if not os.path.lexists(place):  # the mode of an existing one is its owner's decision
+            with contextlib.suppress(OSError):
+                make_shared(place)
+        if not why_unusable(place):
+            return place
+    reasons = '; '.join(f'{place}: {why_unusable(place)}' for place in _places(environ))
+    raise ClaimError(f'no directory for claims ({reasons}); set {VARIABLE}')
 
 
 class Claim(NamedTuple):

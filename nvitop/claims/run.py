@@ -15,8 +15,8 @@ import sys
 from typing import Sequence
 
 from nvitop.api import libnvml
-from nvitop.claims import ClaimError, acquire
-from nvitop.claims.records import CLAIM_VARIABLE
+from nvitop.claims import acquire
+from nvitop.claims.records import CLAIM_VARIABLE, ClaimError
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, whole_number
 from nvitop.console.driver import simulate

@@ -12,7 +12,7 @@ from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS
 from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS
 from nvitop.basics.toml import suggestion
-from nvitop.claims import directories_to_read
+from nvitop.claims.records import read_claims
 from nvitop.platforms.pci import minor_numbers
 from nvitop.sampling.counters import EnergyCounters
 from nvitop.sampling.driver_reader import DriverReader
@@ -46,7 +46,6 @@ from nvitop.sampling.watchdog import StepOutcome, Watchdog, call_with_limit, sil
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable
 
-    from nvitop.claims.records import Claim
     from nvitop.owner.slurm import SlurmJobs
     from nvitop.sampling.owner_reader import OwnerReader
     from nvitop.sampling.plan import DeviceSelector
@@ -291,7 +290,7 @@ class LiveSource:
 
     def _read_claims(self) -> None:
         """Read the claims of the devices, without waiting long for a directory that hangs."""
-        outcome = self._watchdog.run({'claims': _claims_by_uuid}, limit=self._limit)['claims']
+        outcome = self._watchdog.run({'claims': read_claims}, limit=self._limit)['claims']
         known = {device.key.uuid for device in self._driver.devices}
         self._claims = tuple(
             ClaimSample(uuid, claim.username, claim.process.pid, claim.since, claim.command)
@@ -405,15 +404,6 @@ class LiveSource:
         """Return the processes whose CPU % needs a second reading."""
         reading = self._process_reading
         return frozenset(s.key for s in reading.processes if s.key.pid in reading.begun)
-
-
-def _claims_by_uuid() -> dict[str, Claim]:
-    """Return the live claims, by the UUID of their device."""
-    if not directories_to_read():
-        return {}
-    from nvitop.claims.records import read_claims  # most machines have no claims
-
-    return read_claims()
 
 
 def _failures(what: str, outcome: StepOutcome) -> tuple[Problem, ...]:

@@ -22,12 +22,18 @@ from unittest import mock
 import pytest
 
 import nvitop
-from nvitop import claims, simulation
+from nvitop import simulation
 from nvitop.api.device import Device
-from nvitop.claims import ClaimError, acquire, directory_to_write, records
+from nvitop.claims import acquire, records
 from nvitop.claims import run as run_command
 from nvitop.claims.acquire import STALE_SECONDS, ClaimRequest, Ticket, wait_and_claim
-from nvitop.claims.records import claimed_by_others, keeper, read_claims
+from nvitop.claims.records import (
+    ClaimError,
+    claimed_by_others,
+    directory_to_write,
+    keeper,
+    read_claims,
+)
 from nvitop.platforms import files as shared_files
 from nvitop.platforms.files import why_unusable
 from nvitop.platforms.machine import is_running
@@ -47,7 +53,7 @@ NVITOP = (sys.executable, '-m', 'nvitop')
 def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """Provide a directory for claims."""
     tmp_path.chmod(0o1777)
-    monkeypatch.setenv(claims.VARIABLE, str(tmp_path))
+    monkeypatch.setenv(records.VARIABLE, str(tmp_path))
     monkeypatch.delenv(records.CLAIM_VARIABLE, raising=False)
     return tmp_path
 
@@ -195,7 +201,7 @@ def test_claim_is_seen_and_skipped_until_it_ends(machine: simulation.Machine) ->
         if pid == 0:
             signal.pause()
     assert read_claims() == {}
-    assert not files(pathlib.Path(os.environ[claims.VARIABLE]), 'claim')
+    assert not files(pathlib.Path(os.environ[records.VARIABLE]), 'claim')
     with claimed(4):  # although a child of this process has the descriptors of the locks
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
@@ -393,7 +399,7 @@ def test_other_user_is_seen_and_can_lock_what_root_has_locked_before(
 ) -> None:
     folder = tempfile.mkdtemp()  # below tmp_path, others may not look
     os.chmod(folder, 0o1777)
-    monkeypatch.setenv(claims.VARIABLE, folder)
+    monkeypatch.setenv(records.VARIABLE, folder)
     path = records.lock_path(folder, 'GPU-1')
     lock = shared_files.take_lock(path)
     assert lock is not None
@@ -418,7 +424,7 @@ def test_directory_is_made_for_all_users_whatever_the_umask(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = tmp_path / 'claims'
-    monkeypatch.setenv(claims.VARIABLE, str(made))
+    monkeypatch.setenv(records.VARIABLE, str(made))
     before = os.umask(0o077)
     try:
         assert directory_to_write() == str(made)
@@ -444,11 +450,11 @@ def test_directories_that_cannot_be_trusted_are_refused(
         assert ('belongs to another user' in why_unusable(str(tmp_path))) == (os.getuid() != 0)
     monkeypatch.setattr(shared_files, 'file_system', lambda _: 'nfs4')
     assert 'nfs4' in why_unusable(str(tmp_path))
-    monkeypatch.setenv(claims.VARIABLE, str(file))
+    monkeypatch.setenv(records.VARIABLE, str(file))
     with pytest.raises(ClaimError, match=r'not a directory.*set NVITOP_CLAIMS'):
         directory_to_write()
     monkeypatch.setattr(shared_files, 'file_system', lambda _: 'tmpfs')
-    monkeypatch.setenv(claims.VARIABLE, str(open_to_all))
+    monkeypatch.setenv(records.VARIABLE, str(open_to_all))
     with pytest.raises(ClaimError, match='not sticky'):
         directory_to_write()
     assert open_to_all.stat().st_mode & 0o7777 == 0o777  # its owner wants that
@@ -467,7 +473,7 @@ def test_full_file_system_leaves_no_half_claim(machine: simulation.Machine) -> N
 
     with mock.patch('os.write', write), pytest.raises(ClaimError, match='No space left'):
         claimed(2).__enter__()
-    folder = pathlib.Path(os.environ[claims.VARIABLE])
+    folder = pathlib.Path(os.environ[records.VARIABLE])
     assert not [*files(folder, 'claim'), *files(folder, 'new'), *files(folder, 'ticket')]
     with claimed(4):  # all locks are free
         pass
@@ -520,7 +526,7 @@ def test_secrets_in_the_command_of_a_claim_are_masked(
 
 
 def test_claim_removes_files_of_claims_that_ended(machine: simulation.Machine) -> None:
-    folder = pathlib.Path(os.environ[claims.VARIABLE])
+    folder = pathlib.Path(os.environ[records.VARIABLE])
     dead = pathlib.Path(records.write_claim(str(folder), 'GPU-1', 'x'))
     dead.write_text(json.dumps({**json.loads(dead.read_text()), 'start_time': 1}))
     with claimed():
