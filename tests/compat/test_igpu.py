@@ -11,8 +11,6 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api import libnvml
-from nvitop.api.host import PsutilError
-from nvitop.api.process import HostProcess
 from nvitop.compat import igpu
 from nvitop.simulation.driver.nvml import ALL_SYMBOLS
 from tests.compat.machines import machine
@@ -76,41 +74,9 @@ def test_driver_version_is_a_pair_with_all_parts(gpus: simulation.Machine) -> No
 # Objects
 
 
-def test_values_change_with_update(gpus: simulation.Machine) -> None:
-    gpu = igpu.get_device(0)
-    memory = gpu.memory
-    gpus.set(gpu=0, temperature=77, memory_used='10 GiB')
-    assert (gpu.utilization.temperature, gpu.memory) == (58.0, memory)
-    gpu.update()
-    assert gpu.utilization.temperature == 77.0
-    assert gpu.memory.used == 10240.0 + 300.0
-    assert 0 < gpu.memory.free <= gpu.memory.total - gpu.memory.used
-    assert gpu.memory is not memory
-
-
 def test_unknown_process_is_listed(gpus: simulation.Machine) -> None:
     (gone,) = (process for process in igpu.get_device(0).processes if process.pid == GONE)
     assert [*vars(gone).values()] == [GONE, 'N/A', 'N/A', None, 'N/A', 'N/A', 1, 'C']
-
-
-def test_process_that_exits_during_the_query_is_listed(
-    gpus: simulation.Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def ended(process: object) -> int:
-        raise PsutilError
-
-    monkeypatch.setattr(HostProcess, 'ppid', ended)
-    processes = igpu.get_device(0).processes
-    assert len(processes) == 3
-    assert {process.parent_pid for process in processes} == {None}
-
-
-def test_unknown_memory_of_a_process_is_nan() -> None:
-    process = '[[process]]\ngpus = [0]\ncommand = ["x"]\nmemory = "N/A"\n'
-    with machine('[[gpu]]\n' + process):
-        (row,) = igpu.get_device(0).processes
-    assert math.isnan(row.gpu_memory)
-    assert str(row).endswith('| N/A')
 
 
 def test_unavailable_values_are_nan(gpus: simulation.Machine) -> None:
@@ -130,25 +96,3 @@ def test_unavailable_values_are_nan(gpus: simulation.Machine) -> None:
 
 
 # Texts
-
-
-def test_processes_print_as_a_table() -> None:
-    heading = (
-        '    PID    | NAME                 | USER                 | PARENT   | '
-        'CREATION TIME        | GPU MEM'
-    )
-    assert str(igpu.GPUProcessesInfo()).splitlines() == ['PROCESSES', heading]
-    row = igpu.GPUProcessInfo(
-        pid=7,
-        name='a\x1b[31m\n',
-        user='ada',
-        parent_pid=None,
-        parent_name='N/A',
-        create_time='N/A',
-        gpu_memory=12.0,
-        type='C',
-    )
-    assert str(igpu.GPUProcessesInfo([row])).splitlines()[2] == (
-        '    7      | a�[31m�              | ada                  | N/A      | '
-        'N/A                  | 12'
-    )

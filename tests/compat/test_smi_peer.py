@@ -178,19 +178,6 @@ def test_every_name_has_the_same_result(peer: Any, name: str) -> None:
             compare(peer, [ours.NVSMI_QUERY_GPU[name]])
 
 
-@pytest.mark.parametrize('name', NAMES)
-def test_every_name_has_the_same_xml(peer: Any, name: str) -> None:
-    with machines.machine() as gpus:
-        # pynvml.smi cannot write retired pages or names that have to be escaped.
-        gpus.set(retired_pages_single_bit_ecc=0, retired_pages_double_bit_ecc=0)
-        if name != 'compute-apps':
-            begin(peer)
-            compare_xml(peer, name)
-    with simulation.machine('workstation', processes='fixed', clock=lambda: 0.0):
-        begin(peer)
-        compare_xml(peer, name)
-
-
 @pytest.mark.parametrize('code', ['NOT_SUPPORTED', 'TIMEOUT'])
 @pytest.mark.parametrize('name', sorted(set(NAMES) - ERRORS_LOST))
 def test_errors_have_the_same_result(peer: Any, name: str, code: str) -> None:
@@ -211,13 +198,6 @@ def test_results_of_bundled_scenarios_are_the_same(peer: Any, scenario: str) -> 
         compare(peer, None)
         compare(peer, [ours.NVSMI_ALL])
         compare_xml(peer, None)
-
-
-def test_results_of_all_names_are_the_same(peer: Any) -> None:
-    with machines.machine():
-        begin(peer)
-        compare(peer, None)
-        compare(peer, ', '.join(NAMES))
 
 
 def test_text_is_the_same(peer: Any, monkeypatch: pytest.MonkeyPatch) -> None:

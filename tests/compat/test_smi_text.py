@@ -31,27 +31,6 @@ def test_control_characters_are_replaced() -> None:
     assert format_tree({'name': 'a\x1b[2Jb\nc\u202ed'}) == '  name: a�[2Jb�c�d\n'
 
 
-def test_xml_has_only_the_selected_values() -> None:
-    with machine():
-        assert nvidia_smi.XmlDeviceQuery('memory.total, count') == (
-            '<?xml version="1.0" ?>\n'
-            '<!DOCTYPE nvidia_smi SYSTEM "nvsmi_device_v4.dtd">\n'
-            '<nvidia_smi>\n'
-            '  <count>2</count>\n'
-            '  <gpu id="00000000:1B:00.0">\n'
-            '    <fb_memory_usage>\n'
-            f'      <total>{34089730048 / (1 << 20)} MiB</total>\n'
-            '    </fb_memory_usage>\n'
-            '  </gpu>\n'
-            '  <gpu id="00000000:30:00.0">\n'
-            '    <fb_memory_usage>\n'
-            '      <total>32480.0 MiB</total>\n'
-            '    </fb_memory_usage>\n'
-            '  </gpu>\n'
-            '</nvidia_smi>\n'
-        )
-
-
 @pytest.mark.parametrize(
     'name',
     [
@@ -94,14 +73,6 @@ def test_module_prints_a_query() -> None:
         '      total: 11178.0',
         '      unit: MiB',
     ]
-
-
-@pytest.mark.parametrize('word', ['xml', 'XML'])
-def test_first_argument_selects_xml(word: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with machine():
-        assert main([word, 'uuid']) == 0
-        first, _ = elements(capsys.readouterr().out)
-    assert [element.tag for element in first] == ['uuid']
 
 
 def test_unknown_name_exits_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
