@@ -242,28 +242,6 @@ def test_snapshot_has_all_values(child: subprocess.Popen[bytes]) -> None:
             getattr(process, name)
 
 
-def test_host_is_read_once_for_a_process_on_many_devices(
-    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pids = []
-    real = HostProcess.facts
-
-    def facts(self: HostProcess) -> Any:
-        pids.append(self.pid)
-        return real(self)
-
-    monkeypatch.setattr(HostProcess, 'facts', facts)
-    processes = [GpuProcess(child.pid, FakeDevice(index), gpu_memory=index) for index in range(8)]
-    processes.append(GpuProcess(None, FakeDevice()))
-    snapshots = GpuProcess.take_snapshots(processes)
-    assert [snapshot.real for snapshot in snapshots] == processes
-    assert sorted(pids) == sorted([child.pid, os.getpid()])
-    assert len({id(snapshot.host) for snapshot in snapshots[:8]}) == 1
-    cache: dict[int, Snapshot] = {}
-    processes[0].as_snapshot(host_process_snapshot_cache=cache)
-    assert set(cache) == {child.pid}
-
-
 class SecretProcess(GpuProcess):
     """A process that hides what it is."""
 

@@ -13,10 +13,7 @@ import psutil
 import pytest
 
 from nvitop.api.process import GpuProcess, HostProcess, observed, procfs
-from nvitop.api.process.facts import GONE
 from nvitop.basics.units import NA
-from nvitop.owner.reading import EXITED
-from nvitop.owner.types import OwnerReading
 from tests.api.processes import FakeDevice, linux_only
 from tests.waiting import PATIENCE
 
@@ -260,19 +257,6 @@ def test_snapshot_replaces_values_without_permission(
     monkeypatch.setattr(process, 'cmdline', deny, raising=False)
     snapshot = process.as_snapshot(['cmdline', 'command'], ad_value='secret')
     assert dict(snapshot) == {'cmdline': 'secret', 'command': 'secret'}
-
-
-@linux_only
-def test_owner_of_a_process_that_exits_meanwhile_is_unknown(
-    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    process = HostProcess(child.pid)
-    assert process.owner_reading().owner is not None
-    monkeypatch.setattr(process, 'is_running', lambda: False, raising=False)
-    assert process.owner_reading() == OwnerReading(None, EXITED)
-    elsewhere = HostProcess.elsewhere(child.pid)
-    assert elsewhere.facts() == GONE
-    assert elsewhere.owner() is NA
 
 
 @linux_only

@@ -133,11 +133,3 @@ def test_functions_return_the_values_of_the_runtime() -> None:
     with pytest.raises(libcudart.cudaError_InvalidDevice):
         libcudart.cudaDeviceGetByPCIBusId('0000:FF:00.0')
     assert libcudart.is_available() is True
-
-
-def test_error_of_the_new_uuid_function_is_not_hidden_by_the_old_one() -> None:
-    driver = fake_cuda.driver()
-    driver.cuDeviceGetUuid_v2 = lambda raw, device: 101
-    libcuda.use_library(driver)
-    with pytest.raises(libcuda.CUDAError_InvalidDevice):
-        libcuda.cuDeviceGetUuid(0)

@@ -13,7 +13,6 @@ import pytest
 
 from nvitop.api.process import HostProcess, observed, procfs
 from tests.api.processes import linux_only, running
-from tests.waiting import in_threads
 
 
 def test_program_name_may_contain_spaces_and_parentheses() -> None:
@@ -63,40 +62,6 @@ def test_pid_namespace_is_read(tmp_path: pathlib.Path, monkeypatch: pytest.Monke
 
 
 # Reading each stat file once
-
-
-@pytest.fixture
-def stats_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The ``stat`` files that were opened. They are read as if processes were running."""
-    paths: list[str] = []
-    real = os.open
-
-    def open_(path: str, *args: Any, **options: Any) -> int:
-        if str(path).endswith('/stat'):
-            paths.append(path)
-        return real(path, *args, **options)
-
-    monkeypatch.setattr(os, 'open', open_)
-    monkeypatch.setattr(observed, 'cpu_nanoseconds', lambda pid: None)
-    return paths
-
-
-@linux_only
-@pytest.mark.usefixtures('no_slow_reading')
-def test_stat_is_read_once_within_stat_cache(
-    child: subprocess.Popen[bytes], stats_read: list[str]
-) -> None:
-    process = HostProcess(child.pid)
-    stats_read.clear()
-    with procfs.stat_cache():
-        assert HostProcess(child.pid) is process
-        assert process.facts().is_running
-        assert len(stats_read) == 1
-        in_threads(1, process.facts)  # other threads have caches of their own
-        assert len(stats_read) == 2
-    assert HostProcess(child.pid) is process
-    assert process.facts().is_running
-    assert len(stats_read) == 4
 
 
 # Files that cannot be read

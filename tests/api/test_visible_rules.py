@@ -59,27 +59,6 @@ def test_indices_and_uuids(values: list[str | None], expected: list[Index]) -> N
         assert indices(value, PLAIN) == expected, value
 
 
-@pytest.mark.parametrize(
-    ('values', 'expected'),
-    [
-        # At most one device, the first.
-        ([None, '1', B, '0,1', 'GPU-aab,GPU-c'], [(1, 0)]),
-        (['0', '0,MIG-aabb-1'], [0]),
-        (['0,2'], [0, 2]),
-        (['MIG-aabb-1-20', 'MIG-aabb-1', 'MIG-GPU-aab/2/0'], [(1, 1)]),
-        (['MIG-aabb-1,0', f'MIG-aabb-1,{A}'], [(1, 1)]),
-        (['MIG-aabb-2-31,MIG-aabb-0-10', f'MIG-{B}/3/1'], [(1, 2)]),
-        # Ambiguous, unknown, or no such instance.
-        (['MIG-aabb', 'MIG-ffff', f'MIG-{B}/3/0', f'MIG-{B}/2', f'MIG-{A}/1/0'], []),
-        # Listed twice, also in two spellings.
-        (['MIG-aabb-1,MIG-aabb-1-20', f'MIG-aabb-1,MIG-{B}/2/0', '1,1'], []),
-    ],
-)
-def test_mig_devices(values: list[str | None], expected: list[Index]) -> None:
-    for value in values:
-        assert indices(value, MIXED) == expected, value
-
-
 def test_gpu_in_mig_mode_without_instances_is_not_visible() -> None:
     assert indices(None, NO_INSTANCE) == [0, 2]
     assert indices(f'{A},{B},{C}', NO_INSTANCE) == [0]
