@@ -139,29 +139,21 @@ if TYPE_CHECKING:
         def __init__(self, value: int = ...) -> None:
             """Create the error for a return code."""
 
-    class NVMLError_FunctionNotFound(NVMLError):
-        """The driver does not have this function."""
+    class NVMLError_FunctionNotFound(NVMLError): ...
 
-    class NVMLError_GpuIsLost(NVMLError):
-        """The GPU has fallen off the bus or is inaccessible for another reason."""
+    class NVMLError_GpuIsLost(NVMLError): ...
 
-    class NVMLError_InvalidArgument(NVMLError):
-        """An argument is invalid, such as the index of a GPU."""
+    class NVMLError_InvalidArgument(NVMLError): ...
 
-    class NVMLError_LibraryNotFound(NVMLError):
-        """No NVML library was found."""
+    class NVMLError_LibraryNotFound(NVMLError): ...
 
-    class NVMLError_NotFound(NVMLError):
-        """The queried object does not exist."""
+    class NVMLError_NotFound(NVMLError): ...
 
-    class NVMLError_NotSupported(NVMLError):
-        """The device does not support this."""
+    class NVMLError_NotSupported(NVMLError): ...
 
-    class NVMLError_Uninitialized(NVMLError):
-        """NVML is not initialized."""
+    class NVMLError_Uninitialized(NVMLError): ...
 
-    class NVMLError_Unknown(NVMLError):
-        """An internal driver error."""
+    class NVMLError_Unknown(NVMLError): ...
 
     class c_nvmlDevice_t:
         """An opaque handle of a device."""
