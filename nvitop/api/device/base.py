@@ -169,6 +169,7 @@ else:
             method.__annotations__ = {'return': result}
             names = [*args[1:2], ENABLED][0] if helper == '_named' else {}
             method.values = ', '.join(f'``{name!r}``' for name in names.values())
+            method.is_static = 'static' in options
             return method
 
         return declare
@@ -180,13 +181,14 @@ else:
 def documented(cls: type[T]) -> type[T]:
     """Describe the getters of a class as the table of metrics does: the source, and all if declared."""
     for name, method in vars(cls).items():
-        metric = METRICS_BY_METHOD.get(name)
+        is_text = name.endswith('_human') and not method.__doc__
+        metric = METRICS_BY_METHOD.get(name[: -len('_human')] if is_text else name)
         if metric is None or not isinstance(method, FunctionType):
             continue
         if not method.__doc__:
             method.__name__, method.__qualname__ = name, f'{cls.__name__}.{name}'
             method.__module__ = cls.__module__
-            method.__doc__ = _described(metric, getattr(method, 'values', ''))
+            method.__doc__ = _described(metric, method, is_text=is_text)
         nvml = re.sub(r'\w*(nvml|NVML_)\w+', r'``\g<0>``', metric.source)
         smi = f' · nvidia-smi: ``{metric.query}``' if metric.query else ''
         if nvml:
@@ -194,13 +196,13 @@ def documented(cls: type[T]) -> type[T]:
     return cls
 
 
-def _described(metric: Metric, values: str) -> str:
+def _described(metric: Metric, method: Any, *, is_text: bool) -> str:
     text = metric.help[0].upper() + metric.help[1:]
     unit = _RAW_UNITS.get(metric.unit, metric.unit)
-    unit = f', in {unit}' if unit else ''
-    values = f': {values}' if values else ''
+    unit = ' as text, such as ``1.50MiB``' if is_text else f', in {unit}' if unit else ''
+    values = f': {method.values}' if method.values else ''
     since = f'; ``NA`` before {metric.since}' if metric.since else ''
-    return f'{text}{unit}{values}{since}.'
+    return f'{text}{unit}{values}{since}.{" Queried once." * method.is_static}'
 
 
 class _Missing(threading.local):
@@ -381,6 +383,9 @@ class DeviceBase:
         readings = self._field_group(*((number, 0) for number in fields))
         value, self._missing.reason = readings[field, 0]
         return self._in_range(value, maximum)
+
+    def _human(self, getter: str, shown: Callable[[Any], str]) -> str:
+        return shown(getattr(self, getter)())
 
     def _field_of(self, getter: str, name: str) -> Any:
         """Return one value of a getter that returns several."""

@@ -116,37 +116,20 @@ class ClockMixin(DeviceBase):
         """Current and maximum clocks in MHz: :meth:`clock_infos` and :meth:`max_clock_infos`."""
         return ClockSpeedInfos(self.clock_infos(), self.max_clock_infos())
 
-    def graphics_clock(self) -> int | NaType:
-        """Current graphics (shader) clock in MHz."""
-        return self._number('nvmlDeviceGetClockInfo', _GRAPHICS, unit='MHz')
-
-    def sm_clock(self) -> int | NaType:
-        """Current clock of the streaming multiprocessors in MHz."""
-        return self._number('nvmlDeviceGetClockInfo', _SM, unit='MHz')
-
-    def memory_clock(self) -> int | NaType:
-        """Current memory clock in MHz."""
-        return self._number('nvmlDeviceGetClockInfo', _MEMORY, unit='MHz')
-
-    def video_clock(self) -> int | NaType:
-        """Current clock of the video engines in MHz."""
-        return self._number('nvmlDeviceGetClockInfo', _VIDEO, unit='MHz')
-
-    def max_graphics_clock(self) -> int | NaType:
-        """Maximum graphics (shader) clock in MHz. Queried once."""
-        return self._number('nvmlDeviceGetMaxClockInfo', _GRAPHICS, static=True, unit='MHz')
-
-    def max_sm_clock(self) -> int | NaType:
-        """Maximum clock of the streaming multiprocessors in MHz. Queried once."""
-        return self._number('nvmlDeviceGetMaxClockInfo', _SM, static=True, unit='MHz')
-
-    def max_memory_clock(self) -> int | NaType:
-        """Maximum memory clock in MHz. Queried once."""
-        return self._number('nvmlDeviceGetMaxClockInfo', _MEMORY, static=True, unit='MHz')
-
-    def max_video_clock(self) -> int | NaType:
-        """Maximum clock of the video engines in MHz. Queried once."""
-        return self._number('nvmlDeviceGetMaxClockInfo', _VIDEO, static=True, unit='MHz')
+    graphics_clock = an_int('_number', 'nvmlDeviceGetClockInfo', _GRAPHICS, unit='MHz')
+    sm_clock = an_int('_number', 'nvmlDeviceGetClockInfo', _SM, unit='MHz')
+    memory_clock = an_int('_number', 'nvmlDeviceGetClockInfo', _MEMORY, unit='MHz')
+    video_clock = an_int('_number', 'nvmlDeviceGetClockInfo', _VIDEO, unit='MHz')
+    max_graphics_clock = an_int(
+        '_number', 'nvmlDeviceGetMaxClockInfo', _GRAPHICS, static=True, unit='MHz'
+    )
+    max_sm_clock = an_int('_number', 'nvmlDeviceGetMaxClockInfo', _SM, static=True, unit='MHz')
+    max_memory_clock = an_int(
+        '_number', 'nvmlDeviceGetMaxClockInfo', _MEMORY, static=True, unit='MHz'
+    )
+    max_video_clock = an_int(
+        '_number', 'nvmlDeviceGetMaxClockInfo', _VIDEO, static=True, unit='MHz'
+    )
 
     def clock_event_reasons(self) -> ClockEventReasons | NaType:
         """Reasons that limit the clocks, as a set of flags; ``names`` gives them as text.

@@ -101,21 +101,10 @@ class HealthMixin(InterconnectMixin):
     def _total_ecc_errors(self, error: int, counter: int) -> int | NaType:
         return self._number('nvmlDeviceGetTotalEccErrors', error, counter, maximum=MAX_ULONGLONG)
 
-    def total_volatile_uncorrected_ecc_errors(self) -> int | NaType:
-        """Number of uncorrected ECC errors since the driver was loaded."""
-        return self._total_ecc_errors(_UNCORRECTED, _VOLATILE)
-
-    def total_volatile_corrected_ecc_errors(self) -> int | NaType:
-        """Number of corrected ECC errors since the driver was loaded."""
-        return self._total_ecc_errors(_CORRECTED, _VOLATILE)
-
-    def total_aggregate_uncorrected_ecc_errors(self) -> int | NaType:
-        """Number of uncorrected ECC errors over the life of the board."""
-        return self._total_ecc_errors(_UNCORRECTED, _AGGREGATE)
-
-    def total_aggregate_corrected_ecc_errors(self) -> int | NaType:
-        """Number of corrected ECC errors over the life of the board."""
-        return self._total_ecc_errors(_CORRECTED, _AGGREGATE)
+    total_volatile_uncorrected_ecc_errors = an_int('_total_ecc_errors', _UNCORRECTED, _VOLATILE)
+    total_volatile_corrected_ecc_errors = an_int('_total_ecc_errors', _CORRECTED, _VOLATILE)
+    total_aggregate_uncorrected_ecc_errors = an_int('_total_ecc_errors', _UNCORRECTED, _AGGREGATE)
+    total_aggregate_corrected_ecc_errors = an_int('_total_ecc_errors', _CORRECTED, _AGGREGATE)
 
     def _ecc_errors(self, location: str, counter: str, error: str) -> int | NaType:
         arguments = _ERRORS[error], _COUNTERS[counter], ECC_LOCATIONS[location]

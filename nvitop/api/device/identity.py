@@ -84,19 +84,10 @@ class IdentityMixin(DeviceBase):
             bus_id = bus_id.decode('utf-8', 'replace')
         return str(bus_id) or NA if bus_id is not NA else NA
 
-    def serial(self) -> str:
-        """Serial number printed on the board; ``NA`` for boards without one (GeForce)."""
-        return self._text('nvmlDeviceGetSerial')
-
+    serial = a_text('_text', 'nvmlDeviceGetSerial')
     minor_number = an_int('_number', 'nvmlDeviceGetMinorNumber', static=True)
-
-    def vbios_version(self) -> str:
-        """Version of the video BIOS."""
-        return self._text('nvmlDeviceGetVbiosVersion')
-
-    def board_part_number(self) -> str:
-        """Part number of the board; ``NA`` for boards without one (GeForce)."""
-        return self._text('nvmlDeviceGetBoardPartNumber')
+    vbios_version = a_text('_text', 'nvmlDeviceGetVbiosVersion')
+    board_part_number = a_text('_text', 'nvmlDeviceGetBoardPartNumber')
 
     def numa_node(self) -> int | NaType:
         """NUMA node of the GPU's memory; ``NA`` unless the CPU can address it (Grace Hopper)."""

@@ -127,21 +127,10 @@ def _by_direction(infos: list[ThroughputInfo]) -> tuple[list[int], list[int]]:
 class InterconnectMixin(DeviceBase):
     """PCIe and NVLink. Throughputs are in KiB/s; *tx* is from the GPU, *rx* is to the GPU."""
 
-    def pcie_link_generation(self) -> int | NaType:
-        """PCIe generation in use; it is lower while the GPU saves power."""
-        return self._number('nvmlDeviceGetCurrPcieLinkGeneration')
-
-    def max_pcie_link_generation(self) -> int | NaType:
-        """Maximum PCIe generation that both GPU and system support. Queried once."""
-        return self._number('nvmlDeviceGetMaxPcieLinkGeneration', static=True)
-
-    def pcie_link_width(self) -> int | NaType:
-        """Number of PCIe lanes in use."""
-        return self._number('nvmlDeviceGetCurrPcieLinkWidth')
-
-    def max_pcie_link_width(self) -> int | NaType:
-        """Maximum number of PCIe lanes that both GPU and system support. Queried once."""
-        return self._number('nvmlDeviceGetMaxPcieLinkWidth', static=True)
+    pcie_link_generation = an_int('_number', 'nvmlDeviceGetCurrPcieLinkGeneration')
+    max_pcie_link_generation = an_int('_number', 'nvmlDeviceGetMaxPcieLinkGeneration', static=True)
+    pcie_link_width = an_int('_number', 'nvmlDeviceGetCurrPcieLinkWidth')
+    max_pcie_link_width = an_int('_number', 'nvmlDeviceGetMaxPcieLinkWidth', static=True)
 
     def is_pcie_link_down_trained(self) -> bool | NaType:
         """Whether the PCIe link is worse than GPU and system support, as with a bad riser or slot.
@@ -168,29 +157,16 @@ class InterconnectMixin(DeviceBase):
         """
         return ThroughputInfo(self.pcie_tx_throughput(), self.pcie_rx_throughput())
 
-    def pcie_tx_throughput(self) -> int | NaType:
-        """PCIe traffic from the GPU in KiB/s, see :meth:`pcie_throughput`."""
-        return self._pcie_direction(_PCIE_TX)
-
-    def pcie_rx_throughput(self) -> int | NaType:
-        """PCIe traffic to the GPU in KiB/s, see :meth:`pcie_throughput`."""
-        return self._pcie_direction(_PCIE_RX)
-
-    def pcie_tx_throughput_human(self) -> str:
-        """PCIe traffic from the GPU as text, such as ``'1.50MiB/s'``; ``NA`` if unknown."""
-        return throughput2human(self.pcie_tx_throughput())
-
-    def pcie_rx_throughput_human(self) -> str:
-        """PCIe traffic to the GPU as text, such as ``'1.50MiB/s'``; ``NA`` if unknown."""
-        return throughput2human(self.pcie_rx_throughput())
+    pcie_tx_throughput = an_int('_pcie_direction', _PCIE_TX)
+    pcie_rx_throughput = an_int('_pcie_direction', _PCIE_RX)
+    pcie_tx_throughput_human = a_text('_human', 'pcie_tx_throughput', throughput2human)
+    pcie_rx_throughput_human = a_text('_human', 'pcie_rx_throughput', throughput2human)
 
     def _pcie_direction(self, direction: int) -> int | NaType:
         kb_per_s = self._number('nvmlDeviceGetPcieThroughput', direction)
         return kb_per_s if kb_per_s is NA else round(kb_per_s * _KB / KiB)
 
-    def pcie_replay_counter(self) -> int | NaType:
-        """Number of PCIe packets that were sent again because of transmission errors."""
-        return self._number('nvmlDeviceGetPcieReplayCounter')
+    pcie_replay_counter = an_int('_number', 'nvmlDeviceGetPcieReplayCounter')
 
     def nvlink_link_count(self) -> int | NaType:
         """Number of NVLinks of the GPU, active or not; 0 or ``NA`` without NVLink. Queried once."""

@@ -11,6 +11,7 @@ from nvitop.api.device.base import (
     MAX_ULONGLONG,
     DeviceBase,
     ImpossibleAnswer,
+    a_text,
     an_int,
     documented,
     once_in_oneshot,
@@ -116,29 +117,12 @@ class MemoryMixin(DeviceBase):
         """Allocated memory in bytes."""
         return self.memory_info().used
 
-    def memory_free(self) -> int | NaType:
-        """Free memory in bytes."""
-        return self.memory_info().free
-
-    def memory_reserved(self) -> int | NaType:
-        """Memory of driver and firmware in bytes; ``NA`` before R510 and with unified memory."""
-        return self.memory_info().reserved
-
-    def memory_total_human(self) -> str:
-        """Installed memory as text, such as ``'79.65GiB'``; ``NA`` if unknown."""
-        return bytes2human(self.memory_total())
-
-    def memory_used_human(self) -> str:
-        """Allocated memory as text, such as ``'1234MiB'``; ``NA`` if unknown."""
-        return bytes2human(self.memory_used())
-
-    def memory_free_human(self) -> str:
-        """Free memory as text, such as ``'1234MiB'``; ``NA`` if unknown."""
-        return bytes2human(self.memory_free())
-
-    def memory_reserved_human(self) -> str:
-        """Memory of driver and firmware as text, such as ``'551MiB'``; ``NA`` if unknown."""
-        return bytes2human(self.memory_reserved())
+    memory_free = an_int('_field_of', 'memory_info', 'free')
+    memory_reserved = an_int('_field_of', 'memory_info', 'reserved')
+    memory_total_human = a_text('_human', 'memory_total', bytes2human)
+    memory_used_human = a_text('_human', 'memory_used', bytes2human)
+    memory_free_human = a_text('_human', 'memory_free', bytes2human)
+    memory_reserved_human = a_text('_human', 'memory_reserved', bytes2human)
 
     def memory_percent(self) -> float | NaType:
         """Allocated memory in percent of the total, to one decimal place; see :meth:`memory_info`."""
@@ -163,29 +147,12 @@ class MemoryMixin(DeviceBase):
             return MemoryInfo()
         return self._sizes(info.bar1Total, info.bar1Free, info.bar1Used)
 
-    def bar1_memory_total(self) -> int | NaType:
-        """Size of the BAR1 window in bytes."""
-        return self.bar1_memory_info().total
-
-    def bar1_memory_used(self) -> int | NaType:
-        """Mapped part of the BAR1 window in bytes."""
-        return self.bar1_memory_info().used
-
-    def bar1_memory_free(self) -> int | NaType:
-        """Unmapped part of the BAR1 window in bytes."""
-        return self.bar1_memory_info().free
-
-    def bar1_memory_total_human(self) -> str:
-        """Size of the BAR1 window as text, such as ``'128.0MiB'``; ``NA`` if unknown."""
-        return bytes2human(self.bar1_memory_total())
-
-    def bar1_memory_used_human(self) -> str:
-        """Mapped part of the BAR1 window as text, such as ``'3072KiB'``; ``NA`` if unknown."""
-        return bytes2human(self.bar1_memory_used())
-
-    def bar1_memory_free_human(self) -> str:
-        """Unmapped part of the BAR1 window as text, such as ``'125MiB'``; ``NA`` if unknown."""
-        return bytes2human(self.bar1_memory_free())
+    bar1_memory_total = an_int('_field_of', 'bar1_memory_info', 'total')
+    bar1_memory_used = an_int('_field_of', 'bar1_memory_info', 'used')
+    bar1_memory_free = an_int('_field_of', 'bar1_memory_info', 'free')
+    bar1_memory_total_human = a_text('_human', 'bar1_memory_total', bytes2human)
+    bar1_memory_used_human = a_text('_human', 'bar1_memory_used', bytes2human)
+    bar1_memory_free_human = a_text('_human', 'bar1_memory_free', bytes2human)
 
     def bar1_memory_percent(self) -> float | NaType:
         """Mapped part of the BAR1 window in percent; see :meth:`bar1_memory_info`."""

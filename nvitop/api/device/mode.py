@@ -30,17 +30,9 @@ class ModeMixin(DeviceBase):
     vGPU capabilities are ``'Supported'`` or ``'Not Supported'``, and ``NA`` except on vGPU hosts.
     """
 
-    def display_active(self) -> str:
-        """Whether a display is initialized on the GPU, even without a monitor attached."""
-        return self._named('nvmlDeviceGetDisplayActive')
-
-    def display_mode(self) -> str:
-        """Whether a monitor is connected to the GPU."""
-        return self._named('nvmlDeviceGetDisplayMode')
-
-    def persistence_mode(self) -> str:
-        """Whether the driver stays loaded while no program uses it; ``NA`` on Windows."""
-        return self._named('nvmlDeviceGetPersistenceMode')
+    display_active = a_text('_named', 'nvmlDeviceGetDisplayActive')
+    display_mode = a_text('_named', 'nvmlDeviceGetDisplayMode')
+    persistence_mode = a_text('_named', 'nvmlDeviceGetPersistenceMode')
 
     def current_driver_model(self) -> str:
         """Driver model: ``'WDDM'``, ``'WDM'`` (TCC in nvidia-smi) or ``'MCDM'``; ``NA`` except on Windows.

@@ -45,9 +45,7 @@ class PowerMixin(DeviceBase):
         """Intended fan speed in percent of the maximum; may exceed 100; ``NA`` without a fan."""
         return self._number('nvmlDeviceGetFanSpeed')
 
-    def fan_count(self) -> int | NaType:
-        """Number of fans that the driver controls. Queried once."""
-        return self._number('nvmlDeviceGetNumFans', static=True)
+    fan_count = an_int('_number', 'nvmlDeviceGetNumFans', static=True)
 
     def temperature(self) -> int | NaType:
         """Temperature of the GPU die in °C."""
@@ -58,21 +56,10 @@ class PowerMixin(DeviceBase):
         ((value, _),) = self._fields([(_FIELD_MEMORY_TEMPERATURE, 0)])
         return self._in_range(value, unit='°C') if value != 0 else NA
 
-    def temperature_slowdown_threshold(self) -> int | NaType:
-        """Temperature in °C at which the hardware lowers the clocks. Queried once."""
-        return self._threshold(_THRESHOLD_SLOWDOWN)
-
-    def temperature_shutdown_threshold(self) -> int | NaType:
-        """Temperature in °C at which the GPU shuts down. Queried once."""
-        return self._threshold(_THRESHOLD_SHUTDOWN)
-
-    def max_temperature_threshold(self) -> int | NaType:
-        """Maximum operating temperature of the GPU in °C. Queried once."""
-        return self._threshold(_THRESHOLD_GPU_MAX)
-
-    def max_memory_temperature_threshold(self) -> int | NaType:
-        """Maximum operating temperature of the memory in °C. Queried once."""
-        return self._threshold(_THRESHOLD_MEMORY_MAX)
+    temperature_slowdown_threshold = an_int('_threshold', _THRESHOLD_SLOWDOWN)
+    temperature_shutdown_threshold = an_int('_threshold', _THRESHOLD_SHUTDOWN)
+    max_temperature_threshold = an_int('_threshold', _THRESHOLD_GPU_MAX)
+    max_memory_temperature_threshold = an_int('_threshold', _THRESHOLD_MEMORY_MAX)
 
     def _threshold(self, which: int) -> int | NaType:
         return self._number('nvmlDeviceGetTemperatureThreshold', which, static=True, unit='°C')
@@ -83,29 +70,22 @@ class PowerMixin(DeviceBase):
 
     power_draw = power_usage
 
-    def power_limit(self) -> int | NaType:
-        """Power limit in mW, as set by ``nvidia-smi -pl``."""
-        return self._number('nvmlDeviceGetPowerManagementLimit', unit='W')
+    power_limit = an_int('_number', 'nvmlDeviceGetPowerManagementLimit', unit='W')
 
     def enforced_power_limit(self) -> int | NaType:
         """Power limit in effect in mW: the lowest of the power limit and other limits."""
         return self._number('nvmlDeviceGetEnforcedPowerLimit', unit='W')
 
-    def default_power_limit(self) -> int | NaType:
-        """Default power limit in mW. Queried once."""
-        return self._number('nvmlDeviceGetPowerManagementDefaultLimit', static=True, unit='W')
+    default_power_limit = an_int(
+        '_number', 'nvmlDeviceGetPowerManagementDefaultLimit', static=True, unit='W'
+    )
 
     def _power_limit_constraint(self, which: int) -> int | NaType:
         answer = self._query('nvmlDeviceGetPowerManagementLimitConstraints', static=True)
         return self._in_range(answer[which], unit='W') if answer is not NA else NA
 
-    def min_power_limit(self) -> int | NaType:
-        """Minimum power limit that can be set, in mW. Queried once."""
-        return self._power_limit_constraint(0)
-
-    def max_power_limit(self) -> int | NaType:
-        """Maximum power limit that can be set, in mW. Queried once."""
-        return self._power_limit_constraint(1)
+    min_power_limit = an_int('_power_limit_constraint', 0)
+    max_power_limit = an_int('_power_limit_constraint', 1)
 
     def power_status(self) -> str:
         """Power draw and limit as text, in W: ``'30W / 250W'``, ``'N/A / N/A'`` if both are unknown.

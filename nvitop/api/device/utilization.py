@@ -79,21 +79,10 @@ class UtilizationMixin(DeviceBase):
         answer = self._query(function)
         return self._in_range(answer[0], 100) if answer is not NA else NA
 
-    def encoder_utilization(self) -> int | NaType:
-        """Utilization of the video encoder in percent."""
-        return self._engine('nvmlDeviceGetEncoderUtilization')
-
-    def decoder_utilization(self) -> int | NaType:
-        """Utilization of the video decoder in percent."""
-        return self._engine('nvmlDeviceGetDecoderUtilization')
-
-    def jpeg_utilization(self) -> int | NaType:
-        """Utilization of the JPEG engine in percent; ``NA`` before R535 and without such an engine."""
-        return self._engine('nvmlDeviceGetJpgUtilization')
-
-    def ofa_utilization(self) -> int | NaType:
-        """Utilization of the optical-flow accelerator in percent; ``NA`` before R535 and without one."""
-        return self._engine('nvmlDeviceGetOfaUtilization')
+    encoder_utilization = an_int('_engine', 'nvmlDeviceGetEncoderUtilization')
+    decoder_utilization = an_int('_engine', 'nvmlDeviceGetDecoderUtilization')
+    jpeg_utilization = an_int('_engine', 'nvmlDeviceGetJpgUtilization')
+    ofa_utilization = an_int('_engine', 'nvmlDeviceGetOfaUtilization')
 
     def encoder_stats(self) -> EncoderStats:
         """Number of encoder sessions, frames per second, and latency in µs, each ``NA`` if unknown.
