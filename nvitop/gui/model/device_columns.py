@@ -185,6 +185,8 @@ class LineFact(NamedTuple):
     align: str = '<'
     #: The column below which it begins if there is room.
     below: str = ''
+    #: Whether it never is in the first line of facts.
+    is_later: bool = False
 
 
 def _words(label: str, text_of: Callable[[DeviceSample], str]) -> Callable[[GpuRow, int], Pieces]:
@@ -219,6 +221,8 @@ LINE_FACTS: tuple[LineFact, ...] = (
     LineFact(13, _words('mem temp', lambda device: fmt.format_measured('°C', device.memory_temperature_celsius)), 'memory_temperature'),
     LineFact(15, _words('PCIe', _narrow_link), 'pcie_link_width'),
     LineFact(14, _words('ECC errors', _ecc_errors), 'total_volatile_uncorrected_ecc_errors'),
+    LineFact(17, _words('mem clock', lambda device: fmt.format_measured('MHz', device.memory_clock_mhz)), 'memory_clock', is_later=True),
+    LineFact(9, _words('state', lambda device: fmt.format_word(device.performance_state)), 'performance_state', is_later=True),
 )  # fmt: skip
 _LINE_METRICS = frozenset(fact.metric for fact in LINE_FACTS)
 _TALL_TEXTS: dict[str, Callable[[GpuRow, int], Pieces]] = {

@@ -18,15 +18,13 @@ DEVICE_FRAME, PROCESS_FRAME = 2, 3
 #: Minimum height of a screen with a panel of devices.
 _WITH_DEVICES = 9
 #: Minimum share of the screen for processes, on the page of a GPU too, and lines of them before rows
-#: of GPUs grow.
-_SHARE, _PAGE_SHARE, _FEWEST = 3, 7, 8
+#: of GPUs grow and before the host has histories.
+_SHARE, _PAGE_SHARE, _FEWEST, _ENOUGH = 3, 7, 8, 12
 #: Maximum number of lines of a GPU, of one with MIG devices in lines of their own, and of a metric if
 #: a single GPU has a line for each.
-_MOST_LINES, _MOST_MIG_LINES, _MOST_METRIC_LINES = 8, 3, 6
-#: Rows of the host below its line if there is room: the history of its CPU and memory.
-HOST_ROWS = 5
-#: Processes are counted in steps of this size, so that a new one does not change the layout.
-_STEP = 8
+_MOST_LINES, _MOST_MIG_LINES, _MOST_METRIC_LINES = 8, 5, 6
+#: Rows of the host if there is room: its line, and the histories of its CPU and memory.
+_LOW_HOST, HOST_ROWS = 3, 5
 #: Minimum width of a column of facts on the page of a GPU.
 FACT_WIDTH = 54
 
@@ -60,13 +58,11 @@ def main_rows(
     width: int,
     height: int,
     *,
-    processes: int = 0,
     is_page: bool = False,
 ) -> MainRows:
     """Return the rows of the panels on a screen of this size.
 
-    They depend on the devices and on the screen, and on the number of ``processes`` only in
-    large steps, so that nothing moves when a process starts.
+    They depend on the devices and on the screen only, so that nothing moves when a process starts.
     """
     room = height - 1
     # The page of a GPU is about its metrics.
@@ -106,13 +102,13 @@ def main_rows(
         most_lines = _MOST_MIG_LINES if has_migs else _MOST_LINES
         steps = most_lines if is_whole and view.mode != 'compact' else 1
     sizes = [(0, least), *((1 + n, least + (n - 1) * growing) for n in range(2, steps + 1))]
-    needed = PROCESS_FRAME + -(-processes // _STEP) * _STEP
+    enough = range(target + 1, 0 if is_page else PROCESS_FRAME + _ENOUGH + 1)
     panels = [
         Panel(tuple(sizes)),
-        Panel(((0, third), (2, target), *((20, n) for n in range(target + 1, needed + 1)))),
+        Panel(((0, third), (2, target), *((20, n) for n in enough))),
     ]
     if view.show_host:
-        panels.append(Panel(((1, 1), (25, HOST_ROWS))))
+        panels.append(Panel(((1, 1), (25, _LOW_HOST), (26, HOST_ROWS))))
     heights = stack(panels, room)
     host = heights[2] if view.show_host else 0
     grown = (heights[0] - least) // growing if growing else 0

@@ -180,7 +180,6 @@ def panel_rows(state: AppState) -> MainRows:
         state.view,
         state.width,
         state.body_height,
-        processes=len(state.shown.processes),
         is_page=state.main.shows_page,
     )
 

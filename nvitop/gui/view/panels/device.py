@@ -48,6 +48,8 @@ from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 _SELECTED_MARK = '►'
 #: Cells of the label of a fact.
 _LABEL = 13
+#: Minimum lines of a GPU with the history of its memory below the chosen one.
+_WITH_MEMORY = 6
 
 
 class DeviceView(NamedTuple):
@@ -224,7 +226,7 @@ def _draw_row(
     right = columns[-1].right if history is None else history.x - 2
     if device.status != 'ok':
         _draw_silent(buf, y, columns, row, area.height)
-        lines = area.height - 1
+        lines, right = area.height - 1, columns[-1].right
         advice = wrap(row.advice, right - left, lines) if row.advice and lines else ()
         facts: Sequence[Pieces] = [((line, DIM),) for line in advice]
     else:
@@ -237,13 +239,20 @@ def _draw_row(
         for text, style in pieces:
             x += buf.write(x, number, text, style, width=max(0, right - x))
     if history is not None and shown.ruler is not None and device.status == 'ok':
-        metric = METRICS_BY_NAME[shown.graphs.metric]
-        bound = top or 100.0
-        if not is_known(device, metric.name) and is_known(device, 'memory_percent'):
-            metric, bound = METRICS_BY_NAME['memory_percent'], 100.0
         graph = Rect(history.x, y, history.width, area.height)
-        values = shown.ruler.values(device.key, metric.name, history.width)
-        draw_history(buf, graph, values, metric_style(metric), bound=bound)
+        memory = METRICS_BY_NAME['memory_percent'] if is_known(device, 'memory_percent') else None
+        metric: Metric | None = METRICS_BY_NAME[shown.graphs.metric]
+        if memory and (metric == memory or not is_known(device, shown.graphs.metric)):
+            metric = None
+        for drawn, bound in ((metric, top or 100.0), (memory, 100.0)):
+            if drawn is not None and graph.height:
+                height = graph.height
+                if drawn == metric and memory and height >= _WITH_MEMORY:
+                    height -= height // 3
+                values = shown.ruler.values(device.key, drawn.name, history.width)
+                part = graph._replace(height=height)
+                draw_history(buf, part, values, metric_style(drawn), bound=bound)
+                graph = graph.inset(0, height, 0, 0)
     if shown.marked is not None and is_on(shown.marked, device.key):
         buf.write(1, y, _SELECTED_MARK, Style(Role.KEY, bold=True))
     if device.key == shown.selected:
@@ -318,7 +327,7 @@ def _facts(
             add_problem()
             has_problem = False
             cells = width
-        if cells and cells + fact.width > width:
+        if cells and (cells + fact.width > width or (fact.is_later and len(found) == 1)):
             found.append([])
             cells = 0
         start = max(cells, starts.get(fact.below, 0) if len(found) == 1 else 0)

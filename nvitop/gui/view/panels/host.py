@@ -109,7 +109,8 @@ def _draw_below(
             draw_history(buf, Rect(graph.x, y, graph.width, half), values, style)
     room = graph.x - 2 - cells.x - _LABEL
     if host.cpu_core_percents and room > 0:
-        _draw_cores(buf, Cells(cells.x + _LABEL, room), area.y + 1, host.cpu_core_percents)
+        y = area.y + (half > 1)
+        _draw_cores(buf, Cells(cells.x + _LABEL, room), y, host.cpu_core_percents)
 
 
 def _draw_cores(buf: Buffer, cells: Cells, y: int, percents: Sequence[float]) -> None:
