@@ -381,3 +381,15 @@ def test_smallest_screen_names_a_target_and_sends_the_signal() -> None:
     state = read_dialog(asked(width=40, height=6))
     assert f'{state.rows[0].key.pid} (' in text_of(state)
     assert [type(effect) for effect in press(state, 'Enter')[1]] == [SendSignal]
+
+
+def test_frame_ends_below_the_targets_over_the_dimmed_screen() -> None:
+    state = asked('T')
+    frame = draw_frame(state, History())
+    lines = frame.lines()
+    bottom = next(y for y, line in enumerate(lines) if line.startswith('╰'))
+    assert bottom < 12
+    below = [piece for y in range(bottom + 1, 39) for piece in frame.row(y)]
+    assert any('COMMAND' in text for _, text, _ in below)
+    assert all(style.dim for _, _, style in below)
+    assert all(rect.y <= bottom or rect.y == 39 for rect, _ in frame.hits)

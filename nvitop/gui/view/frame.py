@@ -14,6 +14,7 @@ from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import DIM, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, TextField
+from nvitop.gui.state.cursor import deselect
 from nvitop.gui.state.input_line import match_text
 from nvitop.gui.view.hints import draw_hints, draw_next_keys, title_badges
 from nvitop.gui.view.screens.main import crumbs, draw_first_line, draw_too_small
@@ -54,10 +55,22 @@ def draw_frame(state: AppState, history: History) -> Buffer:
 
 
 def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
-    """Draw a list screen inside its frame, below the first line."""
+    """Draw a list screen inside its frame, below the first line.
+
+    The frame of the signal screen ends below its list, over the dimmed screen that it was opened on.
+    """
     inside = state.inner
     inner = Buffer(inside.width, inside.height)
     state.spec.draw(inner, inside, history)
+    bottom = buf.height - 1
+    if state.listing is not state.screen:
+        below = deselect(state._replace(screen=state.listing, behind=state.behind[:-1]))
+        below.spec.draw(buf, below, history)
+        buf.hits.clear()
+        buf.restyle(buf.area, dim=True)
+        used = max((y for y in range(inner.height) if inner.row(y)), default=0)
+        bottom = min(bottom, used + 2)
+        buf.clear(Rect(0, 0, buf.width, bottom + 1))
     name = state.screen.value
     if state.screen is Screen.METRICS and state.metrics is not None:
         name = f'{name} {state.metrics.pid}'
@@ -65,7 +78,7 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
     ends, x = (0, buf.width - 1), state.margin
     title = ' · '.join(text for _, text, _ in inner.row(0)) if inner.height else ''
     draw_border(buf, 1, (), ends, [Item((title,), TITLE)] if title else ())
-    for y in range(1, inner.height):
+    for y in range(1, bottom - 1):
         row = inner.row(y)
         if row and row[-1][2] == BORDER and row[-1][1].endswith('─'):
             draw_rule(buf, y + 1, ends, ends)
@@ -73,7 +86,7 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
             draw_uprights(buf, y + 1, ends)
         for column, text, style in row:
             buf.write(x + column, y + 1, text, style)
-    draw_rule(buf, buf.height - 1, ends, ())
+    draw_rule(buf, bottom, ends, ())
     for rect, (kind, value) in inner.hits:
         buf.hit(rect._replace(x=rect.x + x, y=rect.y + 1), kind, value)
 

@@ -61,7 +61,7 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
         text = 'No problem matches the filter' if state.problem_query else 'No problems'
         draw_message(buf, layout.area, text, DIM)
     elif layout.area.bottom + 1 < buf.height - 1 and cursor is not None:
-        y = layout.area.bottom
+        y = layout.row_of(layout.shown.stop)
         draw_section(buf, y, safe(lines[cursor].subject))
         below = Rect(0, y + 1, buf.width, buf.height - 2 - y)
         draw_message(buf, below, _in_full(lines[cursor], state, below))
@@ -87,9 +87,8 @@ def _draw_card(
     buf.write(x, y, clip(text, max(0, end - x)), text_style)
     if end < buf.width:
         buf.write(end + 2, y, time, DIM)
-    advice = safe(line.action) or ('Enter shows the GPU' if line.device is not None else '')
     left = _INDENT + _WORD
-    buf.write(left, y + 1, clip(advice, max(0, buf.width - left)), DIM)
+    buf.write(left, y + 1, clip(safe(line.action), max(0, buf.width - left)), DIM)
 
 
 def _title(lines: tuple[ProblemLine, ...]) -> str:

@@ -38,5 +38,5 @@ def draw_signal(buf: Buffer, state: AppState) -> None:
             draw_bar_row(buf, y, text, Style(Role.SELECTED))
         else:
             draw_text(buf, 0, y, text)
-    for y, text in enumerate(command_lines(state), layout.area.bottom + 1):
+    for y, text in enumerate(command_lines(state), layout.row_of(layout.shown.stop) + 1):
         buf.write(1, y, text, DIM)
