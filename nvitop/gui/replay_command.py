@@ -154,14 +154,14 @@ def _show_monitor(
     recording: Recording, options: argparse.Namespace, shown: Options, messages: list[Message]
 ) -> int | None:
     at = None if options.at is None else _moment(recording, options.at)
-    source = ReplaySource(recording, at=at)
+    has_events = at is None and recording.event(0.0, 1) is not None
+    source = ReplaySource(recording, at=at, stands_still=has_events)
 
     def where_to_continue(sample: Sample) -> Message:
         left = format_time(sample.timestamp)
         text = f"the recording is from {recording.span()}; continue with --at '{left}'"
         return Message('hint', text)
 
-    has_events = at is None and recording.event(0.0, 1) is not None
     return show_monitor(
         source,
         shown,

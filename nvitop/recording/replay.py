@@ -73,9 +73,10 @@ class ReplaySource:
         recording: Recording,
         *,
         at: float | None = None,
+        stands_still: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin at a time; ``None``: at the first frame."""
+        """Begin at a time; ``None``: at the first frame. ``stands_still``: until it is to go on."""
         self._recording = recording
         self._clock = clock
         self._requests: collections.deque[tuple[str, float]] = collections.deque()
@@ -83,6 +84,8 @@ class ReplaySource:
         self._frame = span.first if at is None else recording.at(at)
         self._speed = 1.0
         self._is_paused = False
+        #: Whether it stands still while the user reads a list of times.
+        self._stands_still = stands_still
         self._sample = EMPTY_SAMPLE
         self._timeline = Timeline()
         #: Time of the event that was jumped to: its frame may be older.
@@ -107,7 +110,7 @@ class ReplaySource:
             no_signals=NO_SIGNALS,
             can_travel=True,
             speed=self._speed,
-            is_paused=self._is_paused,
+            is_paused=self._is_paused or self._stands_still,
         )
 
     def interval(self) -> float:
@@ -118,7 +121,8 @@ class ReplaySource:
         """Request a step. Any thread may call this.
 
         ``unit`` is ``'frame'``, ``'seconds'``, ``'time'`` (seconds since the epoch), ``'end'``,
-        ``'event'``, ``'speed'`` or ``'pause'``; the sign of ``amount`` is the direction.
+        ``'event'``, ``'speed'`` or ``'pause'``; the sign of ``amount`` is the direction. With
+        ``'pause'``, 1 is to stand still until -1, and 0 is to pause or to go on.
         """
         self._requests.append((unit, amount))
 
@@ -167,7 +171,7 @@ class ReplaySource:
             while self._requests:
                 self._carry_out(*self._requests.popleft())
             self._next = None
-        elif not self._is_paused and now >= self._due:
+        elif not self.origin.is_paused and now >= self._due:
             self._play(now)
         self._plan(now, is_asked=is_asked)
         return self._sample
@@ -187,8 +191,10 @@ class ReplaySource:
             self._jump(span.first if amount < 0 else span.last, 1 if amount < 0 else -1)
         elif unit == 'speed':
             self._change_speed(amount)
+        elif amount:
+            self._stands_still = amount > 0
         else:
-            self._is_paused = not self._is_paused
+            self._is_paused, self._stands_still = not self.origin.is_paused, False
 
     # Playing
 
@@ -212,7 +218,7 @@ class ReplaySource:
 
     def _plan(self, now: float, *, is_asked: bool) -> None:
         """Decide when the next frame is due. The answer to a request is not followed by the end."""
-        if self._is_paused:
+        if self.origin.is_paused:
             self._due = float('inf')
             return
         following = self._following()
@@ -326,7 +332,7 @@ class ReplaySource:
         at = SPEEDS.index(self._speed) + (1 if amount > 0 else -1)
         if 0 <= at < len(SPEEDS):
             self._speed = SPEEDS[at]
-        self._is_paused = False
+        self._is_paused = self._stands_still = False
 
 
 class Timeline:

@@ -21,7 +21,7 @@ from nvitop.gui.monitor import first_state
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.replay_command import main
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import ClockTicked, Event, KeyPressed, SampleArrived
+from nvitop.gui.state.events import ClockTicked, Event, KeyPressed, SampleArrived, Travel
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.recording.lines import LineWriter
@@ -77,10 +77,12 @@ class Viewer:
 class Replay:
     """A replay on a manual clock."""
 
-    def __init__(self, path: Path, at: float | None = None) -> None:
+    def __init__(self, path: Path, at: float | None = None, *, stands_still: bool = False) -> None:
         self.clock = Clock(0.0)
         self.recording = Recording(str(path))
-        self.source = ReplaySource(self.recording, at=at, clock=self.clock)
+        self.source = ReplaySource(
+            self.recording, at=at, stands_still=stands_still, clock=self.clock
+        )
 
     def next(self, seconds: float = 0.0) -> SampleArrived:
         """Return what the source shows ``seconds`` later."""
@@ -321,7 +323,9 @@ def test_keys_of_a_replay(hour: Path) -> None:
     assert app.state.screen is Screen.MAIN
     assert app.state.notices[-1].text.endswith('GPU 1: lost')
     assert app.state.origin.is_paused
-    assert press('V Up Enter') == 0  # the list begins at the last event up to now
+    assert press('q') == 180  # back to the events
+    assert app.state.spec.lines(app.state) == app.state.events
+    assert press('q V Up Enter') == 0  # the list begins at the last event up to now
     assert press(f'b {" ".join(format_time(START + 540)[11:])} Enter') == 53
     assert press('b x Enter') == 53
     assert "Not a time: 'x'" in app.state.notices[-1].text
@@ -337,8 +341,8 @@ def test_keys_of_a_replay(hour: Path) -> None:
     replay.close()
 
 
-def test_events_are_the_first_page_of_a_replay(hour: Path) -> None:
-    replay = Replay(hour)
+def test_events_are_the_first_page_of_a_replay_which_stands_still_behind_them(hour: Path) -> None:
+    replay = Replay(hour, stands_still=True)
     state = first_state(Options(), origin=replay.source.origin, shows_events=True)
     state, _ = update(state, replay.next())
     lines = draw_frame(state, History()).lines()
@@ -346,8 +350,17 @@ def test_events_are_the_first_page_of_a_replay(hour: Path) -> None:
     assert 'recording begins' in '\n'.join(lines)
     quiet, effects = update(state._replace(events=()), KeyPressed('Enter'))
     assert (quiet.screen, effects) == (Screen.EVENTS, ())
+    assert [tick_of(replay.next(1000.0)) for _ in range(2)] == [0, 0]
     state, effects = update(state, KeyPressed('q'))
-    assert (state.screen, effects) == (Screen.MAIN, ())
+    assert (state.screen, effects) == (Screen.MAIN, (Travel('pause', -1),))
+    assert not replay.travel('pause', -1).origin.is_paused
+    assert tick_of(replay.next(5.0)) == 0
+    assert tick_of(replay.next(5.0)) == 1
+    # Reading the events again and leaving them does not end a pause of the user, whose key ends both.
+    for amount in (0, 1, -1):
+        assert replay.travel('pause', amount).origin.is_paused
+    assert replay.travel('pause', 1).origin.is_paused
+    assert not replay.travel('pause', 0).origin.is_paused
     replay.close()
 
 

@@ -125,9 +125,11 @@ def sees_all_lines(state: AppState) -> bool:
 
 
 def leave(state: AppState) -> Result:
-    """Leave the page of a device, else the monitor."""
+    """Leave the page of a device, else return to the list of events, else leave the monitor."""
     if state.main.shows_page:
         return toggle_page(state)
+    if state.screen is Screen.MAIN and state.behind:
+        return go_back(state)
     return state, (Quit(),)
 
 
@@ -235,20 +237,19 @@ def travel(state: AppState, unit: str, amount: float) -> Result:
 
 
 def show_event_time(state: AppState) -> Result:
-    """Return to the main screen, and pause at the time of the event in the current line."""
+    """Show the time of the event in the current line, at which the replay stands still."""
     if not state.events:
         return state, ()
     event = state.events[current_line(state) or 0]
-    state = state._replace(screen=state.program.home, behind=())
+    state = state._replace(screen=Screen.MAIN, behind=(Screen.MAIN, Screen.EVENTS))
     state = replace_notice(state, 'Time', f'{format_time(event.time)} {event.text}')
-    pause = () if state.origin.is_paused else (Travel('pause', 0.0),)
-    return state, (Travel('time', event.time), *pause)
+    return state, (Travel('time', event.time),)
 
 
 def select_event(_: AppState, state: AppState) -> Result:
-    """Begin the list of events at the last one up to the time on the screen."""
+    """Begin the list of events at the last one up to the time on the screen, which stands still."""
     past = [event for event in state.events if event.time < state.shown.timestamp + 0.001]
-    return state.at(ListPosition(cursor=max(0, len(past) - 1))), ()
+    return state.at(ListPosition(cursor=max(0, len(past) - 1))), (Travel('pause', 1.0),)
 
 
 def go_to_time(state: AppState, text: str) -> Result:

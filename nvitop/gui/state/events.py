@@ -249,7 +249,7 @@ class Travel(NamedTuple):
     #: ``'frame'``, ``'seconds'``, ``'time'`` (seconds since the epoch), ``'end'``, ``'event'``,
     #: ``'speed'`` or ``'pause'``.
     unit: str
-    #: How far; the sign is the direction.
+    #: How far; the sign is the direction. With ``'pause'``, 1 is to stand still until -1; 0 is another state.
     amount: float
 
     def perform(self, app: Any) -> None:

@@ -14,7 +14,7 @@ from nvitop.gui.state.cursor import (
     lines_layout,
     select_line,
 )
-from nvitop.gui.state.events import MousePressed, MouseScrolled, RingBell
+from nvitop.gui.state.events import MousePressed, MouseScrolled, RingBell, Travel
 from nvitop.gui.state.lists import LIST_ORDERS, list_sort, relist, sort_by, sort_list
 from nvitop.gui.state.selection import (
     clear_selection,
@@ -129,9 +129,12 @@ def go_back(state: AppState) -> Result:
     """Return to the screen below. The main screen takes over the selection of the tree."""
     *behind, screen = state.behind or (state.program.home,)
     selected = state.position.key if state.screen is Screen.TREE else None
+    # A replay stands still while its events are read.
+    pause = (screen is Screen.EVENTS) - (state.screen is Screen.EVENTS)
+    effects = (Travel('pause', pause),) if pause else ()
     state = relist(state._replace(screen=screen, behind=tuple(behind), dialog=None))
     if selected is None or selected == (state.selected or ())[:2]:
-        return state, ()
+        return state, effects
     keys = [row.key for row in state.rows if row.key[:2] == selected]
     return (select_key(state, keys[0]) if keys else deselect(state)), ()
 
