@@ -56,6 +56,9 @@ PAGES: dict[str, tuple[str, str]] = {
 #: Classes that are on this page already; subclasses do not repeat their members.
 DESCRIBED: set[str] = set()
 
+#: Values rather than objects with methods: after everything else on a page, without a signature.
+PLAIN = (tuple, enum.Enum, BaseException)
+
 SECTION = re.compile(r'(Args|Returns|Raises|Yields|Warns|Attributes|Note|Example|Examples):\Z')
 
 
@@ -141,7 +144,7 @@ def entry(level: int, head: str, text: str) -> Iterator[str]:
 
 def class_entries(kind: type, name: str, level: int) -> Iterator[str]:
     """Yield a class, its fields and its public methods, in the order of the sources."""
-    is_plain = hasattr(kind, '_fields') or issubclass(kind, (enum.Enum, BaseException))
+    is_plain = issubclass(kind, PLAIN)
     parents = [base.__name__ for base in kind.__bases__ if base.__name__ in DESCRIBED]
     yield from entry(level, name if is_plain else signature(kind, name), own_docstring(kind))
     if parents:
@@ -188,7 +191,7 @@ def module_entries(module: str, only: str, level: int) -> Iterator[str]:
         thing = getattr(found, name)
         is_class = inspect.isclass(thing)
         return (
-            hasattr(thing, '_fields'),
+            is_class and issubclass(thing, PLAIN),
             not is_class,
             len(getattr(thing, '__mro__', ())),
             name.lower(),
