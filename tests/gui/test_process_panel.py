@@ -68,13 +68,13 @@ def test_job_is_a_row_with_its_sums_and_shows_below_only_what_differs() -> None:
     sample, _ = ranks()
     lines = panel(sample, 140).lines()
     assert lines[2].split() == [
-        *('│▾', '0-3', 'ann', 'slurm', '42', '4', 'processes', '10.0'),
+        *('│▾', '0-3', 'ann', 'slurm', '42', '4', 'procs', '10.0'),
         *lines[2].split()[8:],
     ]
     assert lines[2].rstrip(' │').endswith('python3 train.py --rank --bf16')
     assert [line.split()[-2] for line in lines[3:7]] == ['0', '1', '2', '3']
     assert not any('ann' in line or 'slurm' in line for line in lines[3:7])
-    assert style_of(panel(sample, 140), '4 processes').bold
+    assert style_of(panel(sample, 140), '4 procs').bold
     folded = panel(sample, 140, room=3).lines()
     assert [line[1] for line in folded[2:4]] == ['▸', ' ']
     assert len(folded) == 5

@@ -137,14 +137,17 @@ def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
 
 
 def owner_text(process: ProcessSample) -> str:
-    """Return the owner of a process, safe to draw: ``'slurm 42.0'``; ``'-'`` if it has none."""
+    """Return the owner of a process, safe to draw: ``'slurm 42'``, ``'slurm 42.1'``; ``'-'`` if it has none.
+
+    The step of a job is left out if it is 0, as that of most jobs.
+    """
     return str(NA) if process.owner is None else _owner_text(process.owner)
 
 
 # The text takes longer than a look-up, and each draw and each sort needs that of every process.
 @functools.lru_cache(maxsize=4096)
 def _owner_text(owner: Owner) -> str:
-    return safe(str(owner))
+    return safe(owner.group if owner.step == '0' else str(owner))
 
 
 def place_processes(

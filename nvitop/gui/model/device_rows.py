@@ -227,8 +227,8 @@ def answers(rows: Sequence[GpuRow]) -> tuple[Item, ...]:
         found.append(Item(forms, WARNING, 1))
     claimed = [row for row in leaves if row.is_claimed]
     found += _by_user(claimed, 'claimed', 4)
-    used = [row for row in leaves if row.state.word in _BUSY]
-    found += _by_user(used, max((row.state.word for row in used), default=''), 3)
+    for word in _BUSY:
+        found += _by_user([row for row in leaves if row.state.word == word], word, 3)
     asleep = [row for row in leaves if row.state.word == 'asleep' and not row.is_claimed]
     if asleep:
         count = f'{len(asleep)} asleep'
