@@ -23,48 +23,23 @@ PARSERS: dict[str, ArgumentParser] = {
 }
 
 
-def shown_actions(parser: ArgumentParser) -> list[argparse.Action]:
-    return [action for action in parser._actions if action.help != argparse.SUPPRESS]
-
-
-def error_of(parser: ArgumentParser, arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """The one line on stderr after which the parser exits with status 2."""
-    with pytest.raises(SystemExit) as leaving:
-        parser.parse(shlex.split(arguments))
-    assert leaving.value.code == 2
-    captured = capsys.readouterr()
-    assert captured.out == ''
-    (line,) = captured.err.splitlines()
-    prefix = f'{parser.prog}: error: '
-    assert line.startswith(prefix)
-    return line[len(prefix) :]
-
-
-@pytest.mark.parametrize('option', ['-h', '--help'])
 @pytest.mark.parametrize('name', PARSERS)
 def test_help_fits_80_columns_and_shows_every_option(
-    name: str, option: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv('COLUMNS', '80')
-    with pytest.raises(SystemExit) as leaving:
-        PARSERS[name].parse([option])
-    assert leaving.value.code == 0
-    text = capsys.readouterr().out
+    for option in ('-V', '-h'):
+        with pytest.raises(SystemExit) as leaving:
+            PARSERS[name].parse([option])
+        assert leaving.value.code == 0
+    version, _, text = capsys.readouterr().out.partition('\n')
+    assert version == f'{name} {__version__}'
     assert [line for line in text.splitlines() if len(line) >= 80] == []
-    for action in shown_actions(PARSERS[name]):
-        assert ', '.join(action.option_strings) in text
+    for action in PARSERS[name]._actions:
+        assert ', '.join(action.option_strings) in text or action.help == argparse.SUPPRESS
     for command in COMMANDS if name == 'nvitop' else ():
         assert f'       nvitop {command.name} [OPTION ...]\n' in text
         assert re.search(f'^  nvitop {command.name} +{re.escape(command.help)}$', text, re.M)
-
-
-@pytest.mark.parametrize('option', ['-V', '--version'])
-@pytest.mark.parametrize('name', PARSERS)
-def test_version_goes_to_stdout(name: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as leaving:
-        PARSERS[name].parse([option])
-    assert leaving.value.code == 0
-    assert capsys.readouterr().out == f'{name} {__version__}\n'
 
 
 @pytest.mark.parametrize('name', PARSERS)
@@ -94,13 +69,7 @@ def test_limits_of_arguments_are_accepted() -> None:
 
 
 @pytest.mark.parametrize('option', ['-o', '-i', '--only', '--id'])
-@pytest.mark.parametrize('name', ['nvitop', 'nvitop query'])
-def test_devices_are_separated_by_spaces_or_commas(
-    name: str, option: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    parser = PARSERS[name]
+def test_devices_are_separated_by_spaces_or_commas(option: str) -> None:
     words = [option, '0,1:0', '01', option, 'GPU-6f1a', '1B:00.0', '1320220000001']
-    assert parser.parse(words).only == (*('0', '1:0', '01'), *words[4:])
-    message = error_of(parser, f'{option} 0 gpu0', capsys)
-    assert message.startswith(f'{option}: expected an index, GPU:MIG indices, a UUID')
-    assert error_of(parser, f'{option} ,', capsys) == f'{option}: no device given'
+    for name in ('nvitop', 'nvitop query'):
+        assert PARSERS[name].parse(words).only == (*('0', '1:0', '01'), *words[4:])

@@ -42,14 +42,7 @@ def machine() -> Iterator[simulation.Machine]:
 
 @pytest.mark.parametrize(
     ('names', 'devices'),
-    [
-        ('0', [0]),
-        ('1,0', [1, 0]),
-        (['1 , 0', '1', '01'], [1, 0]),
-        (2, [2]),
-        ([(2, 1), 0], [(2, 1), 0]),
-        ('2:0', [(2, 0)]),
-    ],
+    [(['1 , 0', '1', '01'], [1, 0]), (2, [2]), ([(2, 1), 0], [(2, 1), 0]), ('2:0', [(2, 0)])],
 )
 def test_devices_are_found_by_index(
     machine: simulation.Machine, names: Any, devices: list[DeviceIndex]
@@ -60,28 +53,16 @@ def test_devices_are_found_by_index(
 def test_indices_of_gpus_need_no_query(machine: simulation.Machine) -> None:
     require_devices('0,2')
     assert set(machine.calls) == {'nvmlInitWithFlags', 'nvmlDeviceGetCount_v2'}
-    require_devices('2:0')
-    assert machine.calls['nvmlDeviceGetHandleByIndex_v2'] == 1
 
 
-def test_devices_are_found_by_the_beginning_of_their_uuid(machine: simulation.Machine) -> None:
-    for index in range(3):
-        uuid = Device(index).uuid()
-        for name in (uuid, uuid.upper().replace('GPU', 'gpu'), uuid[:12]):
-            assert require_devices(name) == (index,)
+def test_devices_are_found_by_parts_of_their_names(machine: simulation.Machine) -> None:
+    machine.set(serial='1320220000002', gpu=1)
+    uuid, bus_id = str(Device(1).uuid()), str(Device(1).bus_id())
+    uuids = uuid.upper().replace('GPU', 'gpu'), uuid[:12]
+    for name in (*uuids, bus_id.lower(), bus_id[4:], bus_id[9:], '1320220000002'):
+        assert require_devices(name) == (1,), name
     mig = Device((2, 1)).uuid()
     assert require_devices([mig, mig[:12]]) == ((2, 1),)
-
-
-def test_bus_ids_may_have_a_short_domain_or_none(machine: simulation.Machine) -> None:
-    bus_id = Device(1).bus_id()
-    for name in (bus_id, bus_id.lower(), bus_id[4:], bus_id[9:]):
-        assert require_devices(name) == (1,)
-
-
-def test_devices_are_found_by_serial_number(machine: simulation.Machine) -> None:
-    machine.set(serial='1320220000002', gpu=1)
-    assert require_devices('1320220000002') == (1,)
 
 
 @pytest.mark.parametrize(
@@ -91,16 +72,11 @@ def test_devices_are_found_by_serial_number(machine: simulation.Machine) -> None
         ('77', "unknown device '77': this machine has GPUs 0 to 2"),  # an index
         ('2:2', "unknown device '2:2': GPU 2 has the MIG devices 2:0, 2:1"),
         ('0:0', "unknown device '0:0': GPU 0 has no MIG devices"),
-        ('5:0', "unknown device '5:0': this machine has GPUs 0 to 2"),
         ('GPU-nonsense', "unknown device 'GPU-nonsense': this machine has GPUs 0 to 2"),
         ('1320220000001', "'1320220000001' matches 2 devices"),
-        ('-1', "unknown device '-1': expected an index, GPU:MIG"),
         ('0:', "unknown device '0:': expected an index"),
-        ('GPU-', "unknown device 'GPU-': expected an index"),
         ('²', "unknown device '²': expected an index"),
-        ('N/A', "unknown device 'N/A': expected an index"),
         ('', 'no device given'),
-        ([], 'no device given'),
     ],
 )
 def test_unknown_devices_are_explained(
@@ -108,15 +84,6 @@ def test_unknown_devices_are_explained(
 ) -> None:
     with pytest.raises(UnknownDeviceError, match=message):
         require_devices(names)
-
-
-def test_known_devices_are_found_next_to_unknown_ones(machine: simulation.Machine) -> None:
-    matches = match_devices(['9', '1', 'GPU-0'])
-    assert matches.found == (1,)
-    assert [problem.partition(':')[0] for problem in matches.problems] == [
-        "unknown device '9'",
-        "unknown device 'GPU-0'",
-    ]
 
 
 def test_a_gpu_that_cannot_be_opened_hides_no_other(machine: simulation.Machine) -> None:
@@ -137,8 +104,8 @@ def test_error_of_the_program_itself_is_raised(
 def test_a_hung_gpu_hides_no_other(machine: simulation.Machine) -> None:
     uuids = [str(Device(index).uuid()) for index in (1, 0)]
     machine.hang('nvmlDeviceGetHandleByIndex*', gpu=0)
-    matches = match_devices(uuids)
+    matches = match_devices([*uuids, '9'])
     machine.release()
     assert matches.found == (1,)
-    (problem,) = matches.problems
+    problem, _ = matches.problems
     assert problem.endswith('this machine has GPUs 0 to 2; GPU 0 is not responding')
