@@ -168,15 +168,11 @@ class GPUPowerInfo(SimpleNamespace):
     unit: str
 
     def __str__(self) -> str:
-        powers = {
-            'Draw': self.draw,
-            'Limit': self.limit,
-            'Enforced Limit': self.enforced_limit,
-            'Default Limit': self.default_limit,
-            'Min Limit': self.min_limit,
-            'Max Limit': self.max_limit,
+        names = ('draw', 'limit', 'enforced_limit', 'default_limit', 'min_limit', 'max_limit')
+        rows = {
+            name.replace('_', ' ').title(): _number(getattr(self, name), '.2f', f' {self.unit}')
+            for name in names
         }
-        rows = {key: _number(power, '.2f', f' {self.unit}') for key, power in powers.items()}
         return _group('POWER INFO', {'Management': self.management, **rows})
 
 
@@ -285,10 +281,8 @@ class GPUInfo:
 def _memory(device: Device) -> GPUMemoryInfo:
     info = device.memory_info()
     reserved = info.reserved if isinstance(info.reserved, int) else 0
-    used = float(info.used) + reserved
-    return GPUMemoryInfo(
-        total=float(info.total) / MiB, used=used / MiB, free=float(info.free) / MiB, unit='MiB'
-    )
+    sizes = {'total': info.total, 'used': float(info.used) + reserved, 'free': info.free}
+    return GPUMemoryInfo(**{key: float(size) / MiB for key, size in sizes.items()}, unit='MiB')
 
 
 def _pci(device: Device) -> GPUPCIInfo:
@@ -314,35 +308,25 @@ def _pci(device: Device) -> GPUPCIInfo:
 
 
 def _clocks(device: Device) -> GPUClockInfo:
-    now, most = device.clock_infos(), device.max_clock_infos()
-    return GPUClockInfo(
-        graphics=float(now.graphics),
-        sm=float(now.sm),
-        memory=float(now.memory),
-        max_graphics=float(most.graphics),
-        max_sm=float(most.sm),
-        max_memory=float(most.memory),
-        video=float(now.video),
-        max_video=float(most.video),
-        unit='MHz',
-    )
+    now, most = device.clock_infos()._asdict(), device.max_clock_infos()._asdict()
+    clocks = {**now, **{f'max_{name}': clock for name, clock in most.items()}}
+    return GPUClockInfo(**{name: float(clock) for name, clock in clocks.items()}, unit='MHz')
 
 
 def _power(device: Device) -> GPUPowerInfo:
+    powers = {
+        'draw': device.power_usage(),
+        'limit': device.power_limit(),
+        'enforced_limit': device.enforced_power_limit(),
+        'default_limit': device.default_power_limit(),
+        'min_limit': device.min_power_limit(),
+        'max_limit': device.max_power_limit(),
+    }
     return GPUPowerInfo(
         management='Supported' if device.power_management() == 'Enabled' else str(NA),
-        draw=_watts(device.power_usage()),
-        limit=_watts(device.power_limit()),
-        min_limit=_watts(device.min_power_limit()),
-        max_limit=_watts(device.max_power_limit()),
-        enforced_limit=_watts(device.enforced_power_limit()),
-        default_limit=_watts(device.default_power_limit()),
+        **{name: float(power) / 1000 for name, power in powers.items()},
         unit='W',
     )
-
-
-def _watts(milliwatts: int | NaType) -> float:
-    return float(milliwatts) / 1000
 
 
 def _processes(device: Device) -> GPUProcessesInfo:

@@ -40,6 +40,20 @@ def _name(number: int, *texts: str, text: str = '') -> int:
     return number
 
 
+#: Word in the name of a number → word in a filter. pynvml.smi documents the last three, but does not
+#: accept them.
+_ECC_PLACES: tuple[dict[str, str], ...] = (
+    {
+        'DEV_MEM': 'device_memory',
+        'REGFILE': 'register_file',
+        'L1CACHE': 'l1_cache',
+        'L2CACHE': 'l2_cache',
+        'TEXTURE': 'texture_memory',
+        'TOTAL': 'total',
+    },
+    {'DRAM': 'dram', 'CBU': 'cbu', 'SRAM': 'sram'},
+)
+
 # fmt: off
 NVSMI_ALL = -1
 NVSMI_TIMESTAMP = _name(1, 'timestamp', text='date and time of the query')
@@ -90,30 +104,16 @@ NVSMI_ENCODER_STATS_AVG_EPS = _name(261, 'encoder.stats.averageFps')
 NVSMI_ENCODER_STATS_AVG_LATENCY = _name(262, 'encoder.stats.averageLatency')
 NVSMI_ECC_MODE_CUR = _name(70, 'ecc.mode.current')
 NVSMI_ECC_MODE_PENDING = _name(71, 'ecc.mode.pending')
-NVSMI_ECC_ERROR_CORRECTED_VOLATILE_DEV_MEM = _name(80, 'ecc.errors.corrected.volatile.device_memory')
-NVSMI_ECC_ERROR_CORRECTED_VOLATILE_REGFILE = _name(81, 'ecc.errors.corrected.volatile.register_file')
-NVSMI_ECC_ERROR_CORRECTED_VOLATILE_L1CACHE = _name(82, 'ecc.errors.corrected.volatile.l1_cache')
-NVSMI_ECC_ERROR_CORRECTED_VOLATILE_L2CACHE = _name(83, 'ecc.errors.corrected.volatile.l2_cache')
-NVSMI_ECC_ERROR_CORRECTED_VOLATILE_TEXTURE = _name(84, 'ecc.errors.corrected.volatile.texture_memory')
-NVSMI_ECC_ERROR_CORRECTED_VOLATILE_TOTAL = _name(85, 'ecc.errors.corrected.volatile.total')
-NVSMI_ECC_ERROR_CORRECTED_AGGREGATE_DEV_MEM = _name(90, 'ecc.errors.corrected.aggregate.device_memory')
-NVSMI_ECC_ERROR_CORRECTED_AGGREGATE_REGFILE = _name(91, 'ecc.errors.corrected.aggregate.register_file')
-NVSMI_ECC_ERROR_CORRECTED_AGGREGATE_L1CACHE = _name(92, 'ecc.errors.corrected.aggregate.l1_cache')
-NVSMI_ECC_ERROR_CORRECTED_AGGREGATE_L2CACHE = _name(93, 'ecc.errors.corrected.aggregate.l2_cache')
-NVSMI_ECC_ERROR_CORRECTED_AGGREGATE_TEXTURE = _name(94, 'ecc.errors.corrected.aggregate.texture_memory')
-NVSMI_ECC_ERROR_CORRECTED_AGGREGATE_TOTAL = _name(95, 'ecc.errors.corrected.aggregate.total')
-NVSMI_ECC_ERROR_UNCORRECTED_VOLATILE_DEV_MEM = _name(100, 'ecc.errors.uncorrected.volatile.device_memory')
-NVSMI_ECC_ERROR_UNCORRECTED_VOLATILE_REGFILE = _name(101, 'ecc.errors.uncorrected.volatile.register_file')
-NVSMI_ECC_ERROR_UNCORRECTED_VOLATILE_L1CACHE = _name(102, 'ecc.errors.uncorrected.volatile.l1_cache')
-NVSMI_ECC_ERROR_UNCORRECTED_VOLATILE_L2CACHE = _name(103, 'ecc.errors.uncorrected.volatile.l2_cache')
-NVSMI_ECC_ERROR_UNCORRECTED_VOLATILE_TEXTURE = _name(104, 'ecc.errors.uncorrected.volatile.texture_memory')
-NVSMI_ECC_ERROR_UNCORRECTED_VOLATILE_TOTAL = _name(105, 'ecc.errors.uncorrected.volatile.total')
-NVSMI_ECC_ERROR_UNCORRECTED_AGGREGATE_DEV_MEM = _name(110, 'ecc.errors.uncorrected.aggregate.device_memory')
-NVSMI_ECC_ERROR_UNCORRECTED_AGGREGATE_REGFILE = _name(111, 'ecc.errors.uncorrected.aggregate.register_file')
-NVSMI_ECC_ERROR_UNCORRECTED_AGGREGATE_L1CACHE = _name(112, 'ecc.errors.uncorrected.aggregate.l1_cache')
-NVSMI_ECC_ERROR_UNCORRECTED_AGGREGATE_L2CACHE = _name(113, 'ecc.errors.uncorrected.aggregate.l2_cache')
-NVSMI_ECC_ERROR_UNCORRECTED_AGGREGATE_TEXTURE = _name(114, 'ecc.errors.uncorrected.aggregate.texture_memory')
-NVSMI_ECC_ERROR_UNCORRECTED_AGGREGATE_TOTAL = _name(115, 'ecc.errors.uncorrected.aggregate.total')
+for _kind, *_starts in (
+    ('corrected.volatile', 80, 310),
+    ('corrected.aggregate', 90, 313),
+    ('uncorrected.volatile', 100, 316),
+    ('uncorrected.aggregate', 110, 319),
+):
+    for _start, _places in zip(_starts, _ECC_PLACES):
+        for _value, (_suffix, _place) in enumerate(_places.items(), _start):
+            _constant = f'NVSMI_ECC_ERROR_{_kind.replace(".", "_").upper()}_{_suffix}'
+            globals()[_constant] = _name(_value, f'ecc.errors.{_kind}.{_place}')
 NVSMI_RETIREDPAGES_SINGLE_BIT_ECC_COUNT = _name(120, 'retired_pages.single_bit_ecc.count', 'retired_pages.sbe')
 NVSMI_RETIREDPAGES_DOUBLE_BIT_ECC_COUNT = _name(121, 'retired_pages.double_bit.count', 'retired_pages.dbe')
 NVSMI_RETIREDPAGES_PENDING = _name(122, 'retired_pages.pending')
@@ -154,18 +154,6 @@ NVSMI_CLOCKS_SUPPORTED = _name(203, 'supported-clocks', text='memory clocks that
 # In addition to pynvml.smi: names that it documents, but does not accept.
 NVSMI_MIG_MODE_CUR = _name(300, 'mig.mode.current')
 NVSMI_MIG_MODE_PENDING = _name(301, 'mig.mode.pending')
-NVSMI_ECC_ERROR_CORRECTED_VOLATILE_DRAM = _name(310, 'ecc.errors.corrected.volatile.dram')
-NVSMI_ECC_ERROR_CORRECTED_VOLATILE_CBU = _name(311, 'ecc.errors.corrected.volatile.cbu')
-NVSMI_ECC_ERROR_CORRECTED_VOLATILE_SRAM = _name(312, 'ecc.errors.corrected.volatile.sram')
-NVSMI_ECC_ERROR_CORRECTED_AGGREGATE_DRAM = _name(313, 'ecc.errors.corrected.aggregate.dram')
-NVSMI_ECC_ERROR_CORRECTED_AGGREGATE_CBU = _name(314, 'ecc.errors.corrected.aggregate.cbu')
-NVSMI_ECC_ERROR_CORRECTED_AGGREGATE_SRAM = _name(315, 'ecc.errors.corrected.aggregate.sram')
-NVSMI_ECC_ERROR_UNCORRECTED_VOLATILE_DRAM = _name(316, 'ecc.errors.uncorrected.volatile.dram')
-NVSMI_ECC_ERROR_UNCORRECTED_VOLATILE_CBU = _name(317, 'ecc.errors.uncorrected.volatile.cbu')
-NVSMI_ECC_ERROR_UNCORRECTED_VOLATILE_SRAM = _name(318, 'ecc.errors.uncorrected.volatile.sram')
-NVSMI_ECC_ERROR_UNCORRECTED_AGGREGATE_DRAM = _name(319, 'ecc.errors.uncorrected.aggregate.dram')
-NVSMI_ECC_ERROR_UNCORRECTED_AGGREGATE_CBU = _name(320, 'ecc.errors.uncorrected.aggregate.cbu')
-NVSMI_ECC_ERROR_UNCORRECTED_AGGREGATE_SRAM = _name(321, 'ecc.errors.uncorrected.aggregate.sram')
 # fmt: on
 
 
