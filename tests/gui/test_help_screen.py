@@ -39,6 +39,14 @@ def test_legend_comes_first_and_shows_what_it_explains() -> None:
 
 def test_help_explains_thresholds_of_colors_by_load() -> None:
     view = ViewState(thresholds=Thresholds(gpu=(3, 44), memory=(5, 66)), by_load=True)
-    text = '\n'.join(frame_on('one', 120, 200, 'h', view=view).lines())
+    text = '\n'.join(frame_on('one', 80, 200, 'h', view=view).lines())
     assert re.search('GPU +light, moderate from 3%, heavy from 44%', text)
     assert re.search('MEM +light, moderate from 5%, heavy from 66%', text)
+
+
+def test_wide_help_has_columns_of_whole_groups() -> None:
+    lines = frame_on('one', 120, 80, 'h').lines()
+    heading = next(line for line in lines if 'Legend' in line)
+    start = next(x for x in range(40, 80) if heading[x : x + 7] == 'Screens')
+    assert not any(line[start - 2 : start].strip() for line in lines[3:-2])
+    assert len([line for line in lines if line.strip(' │─╭╮╰╯')]) < 76

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+import itertools
+from typing import Iterator, Sequence
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import TYPES
@@ -15,6 +16,8 @@ from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup
 
 #: Cells of the keys; the text begins after them.
 _KEYS_WIDTH = 18
+#: Minimum width of a column of groups, and maximum number of columns.
+_COLUMN, _MOST_COLUMNS = 56, 3
 
 
 TYPING = HelpGroup(
@@ -82,33 +85,59 @@ def help_lines(state: AppState) -> tuple[tuple[HelpEntry, ...], ...]:
     )
     menus = dict.fromkeys(each.screens for each in bindings if each.sorts)
     before, after = state.program.other_help(state)
-    lines: list[tuple[HelpEntry, ...]] = []
+    count = max(1, min(_MOST_COLUMNS, state.width // _COLUMN))
+    width = state.width // count
+    groups: list[list[tuple[HelpEntry, ...]]] = []
     keys = key_groups(tuple(each for each in bindings if not each.sorts))
-    room = max(10, state.width - _KEYS_WIDTH - 3)
+    room = max(10, width - _KEYS_WIDTH - 3)
     disabled = {each.keys for each in bindings if each.is_signal and state.view.readonly}
     for heading, entries in (*before, *keys, *after):
-        lines += [(), (HelpEntry('', heading, TITLE),)]
+        group = [(HelpEntry('', heading, TITLE),)]
         for entry in entries:
             if tuple(entry.keys.split()) in disabled:
                 entry = entry._replace(style=DIM)
-            lines += _lines_of(entry, room)
+            group += _lines_of(entry, room)
+        groups.append(group)
     for screens in menus:
         sorts = [each for each in bindings if each.screens == screens and each.sorts and each.help]
         where = next(iter(screens)).value
-        lines += [(), (HelpEntry('', f'Sorting {where} (upper case: reversed)', TITLE),)]
-        width = max(cell_width(f'{each.keys[0]} {each.hint}') for each in sorts) + 3
-        per_row = max(1, (state.width - 1) // width)
+        group = [(HelpEntry('', f'Sorting {where} (upper case: reversed)', TITLE),)]
+        cells = max(cell_width(f'{each.keys[0]} {each.hint}') for each in sorts) + 3
+        per_row = max(1, (width - 1) // cells)
         for i in range(0, len(sorts), per_row):
-            lines.append(
+            group.append(
                 tuple(
                     HelpEntry(
                         each.keys[0].replace(' ', ''),
-                        pad(each.hint, width - cell_width(each.keys[0].replace(' ', '')) - 1),
+                        pad(each.hint, cells - cell_width(each.keys[0].replace(' ', '')) - 1),
                     )
                     for each in sorts[i : i + per_row]
                 )
             )
-    return tuple(lines[1:])
+        groups.append(group)
+    return _in_columns(groups, count, width)
+
+
+def _in_columns(
+    groups: Sequence[Sequence[tuple[HelpEntry, ...]]], count: int, width: int
+) -> tuple[tuple[HelpEntry, ...], ...]:
+    """Return the lines of groups in columns of about the same height, from top to bottom and left to right."""
+    height = sum(len(group) + 1 for group in groups) / count
+    columns: list[list[tuple[HelpEntry, ...]]] = [[]]
+    for group in groups:
+        if len(columns) < count and len(columns[-1]) + len(group) / 2 > height:
+            columns.append([])
+        columns[-1] += [*([()] if columns[-1] else []), *group]
+    lines = []
+    for pieces in itertools.zip_longest(*columns, fillvalue=()):
+        line: list[HelpEntry] = []
+        for number, each in enumerate(pieces):
+            used = sum(cell_width(keys) + bool(keys) + cell_width(text) for keys, text, _ in each)
+            line += each
+            if any(pieces[number + 1 :]):
+                line.append(HelpEntry('', ' ' * (width - used), PLAIN))
+        lines.append(tuple(line))
+    return tuple(lines)
 
 
 def _lines_of(entry: HelpEntry, room: int) -> Iterator[tuple[HelpEntry, ...]]:
