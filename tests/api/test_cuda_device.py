@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import pickle
 from typing import Any, Iterator
@@ -166,34 +165,6 @@ def test_lists_of_devices(environment: pytest.MonkeyPatch) -> None:
         CudaDevice(0)
 
 
-@pytest.mark.usefixtures('unlike')
-def test_pickle_is_independent_of_the_environment(environment: pytest.MonkeyPatch) -> None:
-    device = CudaDevice(2)
-    pickled = pickle.dumps(device)
-    environment.setenv('CUDA_VISIBLE_DEVICES', '2,0')
-    for twin in (pickle.loads(pickled), copy.copy(device), copy.deepcopy(device)):
-        assert type(twin) is CudaDevice
-        assert twin == device
-        assert twin.cuda_index == 0
-    assert pickle.loads(pickle.dumps(CudaDevice(uuid=device.uuid()))) == device
-
-
-@pytest.mark.usefixtures('split')
-def test_first_mig_device_is_the_only_device() -> None:
-    (device,) = CudaDevice.all()
-    assert type(device) is CudaMigDevice
-    assert isinstance(device, CudaDevice)
-    assert isinstance(device, MigDevice)
-    assert (device.cuda_index, device.nvml_index, device.mig_index) == (0, (1, 0), 0)
-    assert MigDevice((1, 0)) != device == CudaDevice(0) == CudaMigDevice(0)
-    assert device.parent == PhysicalDevice(1)
-    assert repr(device).startswith('CudaMigDevice(cuda_index=0, nvml_index=(1, 0), name="')
-    assert type(pickle.loads(pickle.dumps(device))) is CudaMigDevice
-    snapshot = device.as_snapshot()
-    assert (snapshot.cuda_index, snapshot.mig_index) == (0, 0)
-    assert snapshot.gpu_instance_id == device.gpu_instance_id()
-
-
 @pytest.mark.usefixtures('split')
 def test_mig_device_is_found_by_index_and_uuid(environment: pytest.MonkeyPatch) -> None:
     mig = MigDevice((1, 2))
@@ -206,7 +177,7 @@ def test_mig_device_is_found_by_index_and_uuid(environment: pytest.MonkeyPatch) 
         CudaDevice(legacy),
         CudaMigDevice(nvml_index=(1, 2)),
     ):
-        assert type(device) is CudaMigDevice
+        assert type(device) is type(pickle.loads(pickle.dumps(device))) is CudaMigDevice
         assert (device.index, device.uuid()) == (mig.index, mig.uuid())
         assert device.cuda_index == mig.cuda_index == 0
     with pytest.raises(RuntimeError, match=r'device \(1, 0\) is not visible'):
@@ -215,6 +186,12 @@ def test_mig_device_is_found_by_index_and_uuid(environment: pytest.MonkeyPatch) 
         _ = Device(1).cuda_index
     with pytest.raises(TypeError):
         CudaMigDevice(nvml_index=0)
+    environment.delenv('CUDA_VISIBLE_DEVICES')
+    (first,) = CudaDevice.all()  # by default the first MIG device
+    assert (first.cuda_index, first.nvml_index, first.mig_index) == (0, (1, 0), 0)
+    assert MigDevice((1, 0)) != first == CudaDevice(0) == CudaMigDevice(0)
+    snapshot = first.as_snapshot()
+    assert (snapshot.cuda_index, snapshot.mig_index) == (0, 0)
 
 
 @pytest.mark.parametrize('scenario', ['[[gpu]]\nmodel = "H100"\n' * 2, UNLIKE, SPLIT])

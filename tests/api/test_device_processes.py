@@ -8,7 +8,6 @@ from typing import Any, Iterator, NamedTuple
 import pytest
 
 from nvitop import simulation
-from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.libnvml._session import Session
 from nvitop.api.libnvml._structures import ProcessUtilization
@@ -135,38 +134,6 @@ def test_without_samples_all_processes_are_idle_on_an_idle_gpu_only(
     assert found == [expected, expected]
 
 
-def test_reason_is_that_of_the_call_which_the_driver_has(machine: simulation.Machine) -> None:
-    machine.hide(NEW)
-    machine.fail(OLD, 'NO_PERMISSION')
-    device = Device(0)
-    device.processes()
-    assert isinstance(device.utilization_gap, libnvml.NVMLError)
-    assert str(device.utilization_gap) == 'Insufficient Permissions'
-
-
-def test_samples_of_an_exited_process_hide_no_idle_one() -> None:
-    text = """
-[[gpu]]
-[[process]]
-gpus = [0]
-memory = "1 GiB"
-command = ["exits"]
-sm = 90
-until = 0.5
-[[process]]
-gpus = [0]
-memory = "1 GiB"
-command = ["idle"]
-"""
-    now = 1000.0
-    with make_machine(text, clock=lambda: now):
-        device = Device(0)
-        assert len(device.processes()) == 2
-        now = 1000.6
-        (process,) = device.processes().values()
-        assert process.gpu_sm_utilization() == 0
-
-
 @pytest.mark.parametrize(
     ('namespaces', 'expected'),
     [
@@ -243,19 +210,6 @@ def test_memory_is_summed_over_instances_not_over_lists(device: Device, answers:
     answers.graphics = [Info(7, 12, 1, 0), Info(9, 3), Info(10, None)]
     memory = {pid: process.gpu_memory() for pid, process in device.processes().items()}
     assert memory == {7: 17, 8: NA, 9: 3, 10: NA}
-
-
-def test_processes_of_a_usage_need_no_driver_call(
-    machine: simulation.Machine, device: Device
-) -> None:
-    usages = device.process_usage()
-    machine.reset_calls()
-    processes = device.processes_of(usages)
-    assert not machine.calls
-    assert processes == device.processes()
-    assert processes
-    for pid, process in processes.items():
-        assert process.gpu_memory() == usages[pid].gpu_memory
 
 
 def test_utilization_is_the_mean_of_plausible_samples_since_the_last_call(

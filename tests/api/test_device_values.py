@@ -397,22 +397,6 @@ def test_gpm_samples_are_freed(machine: simulation.Machine) -> None:
 # Windows
 
 
-def test_window_starts_over_after_a_failed_reading() -> None:
-    slept: list[float] = []
-    read = iter([None, None, 1, None, 2, 3]).__next__
-
-    class Clocked(Window[int, str]):
-        clock = staticmethod(lambda: 0.0)
-        sleep = staticmethod(slept.append)
-
-    window = Clocked(lambda a, b, seconds: f'{a}-{b}', 'missing')
-    assert window.measure(read) == 'missing'
-    assert window.measure(read) == 'missing'
-    assert slept == []
-    assert window.measure(read) == 'missing'
-    assert window.measure(read) == '2-3'
-
-
 def test_rate_is_right_if_this_program_was_stopped_while_reading() -> None:
     now = 0.0
     stops = [0.0, 60.0, 0.0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Callable, cast
 
 import pynvml
@@ -11,20 +10,6 @@ import pytest
 from nvitop.api import libnvml
 from nvitop.basics.units import NA
 from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, handle, write_text, write_uint
-
-
-def test_reason_is_kept_until_the_next_success(library: FakeLibrary) -> None:
-    codes = iter([NOT_SUPPORTED, 0])
-    library.add('nvmlDeviceGetFanSpeed', lambda *args: next(codes))
-    first, second = handle(0), handle(1)
-    assert libnvml.last_error('nvmlDeviceGetFanSpeed', first) is None
-    libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', first)
-    error = libnvml.last_error('nvmlDeviceGetFanSpeed', handle(0))
-    assert isinstance(error, libnvml.NVMLError_NotSupported)
-    assert libnvml.last_error('nvmlDeviceGetFanSpeed', second) is None
-
-    assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', first) == 0
-    assert libnvml.last_error('nvmlDeviceGetFanSpeed', first) is None
 
 
 def test_queries_since_a_timestamp_share_one_reason(library: FakeLibrary) -> None:
@@ -45,22 +30,6 @@ def test_bytes_are_decoded(library: FakeLibrary) -> None:
     library.add('nvmlDeviceGetName', write_text('GPU µ'.encode() + b'\xff'))
     assert libnvml.nvmlQuery('nvmlDeviceGetName', handle()) == 'GPU µ\ufffd'  # not valid UTF-8
     assert libnvml.nvmlQuery(lambda: b'raw') == 'raw'
-
-
-def test_only_functions_of_the_binding_are_unwrapped(library: FakeLibrary) -> None:
-    calls: list[str] = []
-
-    def inner() -> bytes:
-        calls.append('inner')
-        return b'inner'
-
-    @functools.wraps(inner)
-    def outer() -> str:
-        calls.append('outer')
-        return b'\xff'.decode()
-
-    assert libnvml.nvmlQuery(outer) is NA
-    assert calls == ['outer']
 
 
 def test_mismatch_errors_of_new_bindings_mean_a_missing_function(library: FakeLibrary) -> None:

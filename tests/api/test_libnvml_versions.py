@@ -8,7 +8,6 @@ from typing import Any, Callable
 
 import pytest
 
-from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.basics.units import NA
 from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, handle, write_uint
@@ -117,18 +116,6 @@ def test_entry_point_with_impossible_results_is_replaced_by_an_older_one(
         assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == EXPECTED
     assert board.calls[COMPUTE + '_v3'] == 2
     assert not caplog.records
-
-
-def test_buffer_grows_until_the_list_fits(board: FakeLibrary) -> None:
-    rows = [(pid, GIB) for pid in range(1, 100)]
-    shown = iter([2, 20, 99, 99])
-
-    def growing(device: Any, count: Any, buffer: Any) -> int:
-        return process_list(24, rows[: next(shown)])(device, count, buffer)
-
-    board.add(COMPUTE + '_v3', growing)
-    assert len(libnvml.nvmlQuery(COMPUTE, handle())) == 99
-    assert board.calls[COMPUTE + '_v3'] == 4
 
 
 @pytest.mark.parametrize('requested', [0, 2**32 - 1])
@@ -268,19 +255,6 @@ def test_unused_rows_of_process_utilization_are_dropped(library: FakeLibrary) ->
     assert [(sample.pid, sample.smUtil) for sample in samples] == [(100, 40)]
     libnvml.nvmlQuery('nvmlDeviceGetProcessUtilization', handle(), 5)
     assert library.calls['nvmlDeviceGetProcessUtilization'] == 3
-
-
-def test_entry_point_that_fails_on_one_gpu_is_kept_for_all() -> None:
-    with simulation.machine('dgx-h100', clock=lambda: 0.0) as machine:
-        handles = [handle(index) for index in range(8)]
-        before = [libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', each).used for each in handles]
-        machine.fail('nvmlDeviceGetMemoryInfo_v2', 'FUNCTION_NOT_FOUND', gpu=0)
-        during = [libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', each).used for each in handles]
-        assert during[0] > before[0]  # the older entry point includes reserved memory
-        assert during[1:] == before[1:]
-        machine.heal()
-        after = [libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', each).used for each in handles]
-        assert after == before
 
 
 def test_device_without_its_own_memory_has_no_limit(library: FakeLibrary) -> None:

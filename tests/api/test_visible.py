@@ -10,16 +10,12 @@ import pytest
 from nvitop import simulation
 from nvitop.api import libcuda
 from nvitop.api.device import visible_by_cuda
-from nvitop.api.device.visible import normalize_cuda_visible_devices, parse_cuda_visible_devices
+from nvitop.api.device.visible import parse_cuda_visible_devices
 from nvitop.console import lifecycle
 from tests.api import fake_cuda
 from tests.api.machines import machine
 
 UUIDS = [f'GPU-{digit * 8}-0000-0000-0000-000000000000' for digit in 'abcd']
-MIGS = {
-    0: 'MIG-11111111-0000-0000-0000-000000000000',
-    2: 'MIG-22222222-0000-0000-0000-000000000000',
-}
 A100 = 'model = "A100"'
 EQUAL = [A100] * 4
 DIFFERENT = [A100, A100, A100, 'model = "H100"']
@@ -109,24 +105,6 @@ def test_lost_gpu_makes_indices_uncertain_but_not_uuids(cuda: Cuda) -> None:
         assert cuda.queries == []
         assert parse_cuda_visible_devices('1') == [2]
         assert cuda.queries == [('1', None)]
-
-
-def test_mig_devices_keep_their_nvml_indices(cuda: Cuda) -> None:
-    migs = [
-        f'[[gpu.mig]]\nindex = {index}\nuuid = "{uuid}"\nprofile = "1g.10gb"\n'
-        f'gpu_instance_id = {index + 1}'
-        for index, uuid in MIGS.items()
-    ]
-    with Gpus(cuda, ['model = "H100"', '\n'.join(['model = "H100"', *migs])]):
-        assert parse_cuda_visible_devices(UUIDS[1]) == [(1, 0)]
-        assert parse_cuda_visible_devices(MIGS[2]) == [(1, 2)]
-        assert parse_cuda_visible_devices(f'MIG-{UUIDS[1]}/3/0') == [(1, 2)]
-        assert normalize_cuda_visible_devices('MIG-2') == MIGS[2]
-        assert cuda.queries == []
-        cuda.uuids = (MIGS[2],)
-        assert parse_cuda_visible_devices(None) == [(1, 2)]
-        cuda.uuids = (UUIDS[1],)  # a driver before R470
-        assert parse_cuda_visible_devices(None) == [(1, 0)]
 
 
 @pytest.mark.parametrize('answer', [None, ('ffffffff-0000-0000-0000-000000000000',)])
