@@ -92,7 +92,7 @@ def help_lines(state: AppState) -> tuple[tuple[HelpEntry, ...], ...]:
     room = max(10, width - _KEYS_WIDTH - 3)
     disabled = {each.keys for each in bindings if each.is_signal and state.view.readonly}
     for heading, entries in (*before, *keys, *after):
-        group = [(HelpEntry('', heading, TITLE),)]
+        group: list[tuple[HelpEntry, ...]] = [(HelpEntry('', heading, TITLE),)]
         for entry in entries:
             if tuple(entry.keys.split()) in disabled:
                 entry = entry._replace(style=DIM)
