@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any, Iterator
 
+import pytest
+
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent
@@ -65,3 +67,15 @@ def run_alone(*command: str, **environ: str) -> subprocess.CompletedProcess[str]
         timeout=PATIENCE,
         check=False,
     )
+
+
+@contextlib.contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    """Limit the size of files inside the block, as on a nearly full disk."""
+    resource = pytest.importorskip('resource')
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -43,6 +43,8 @@ class LineWriter:
         self._stream = (
             zlib.compressobj(6, zlib.DEFLATED, GZIP) if self.path.endswith('.gz') else None
         )
+        #: The last bytes of the gzip data in a file; the next line overwrites them.
+        self._end = b''
         if self.path == STANDARD:
             sys.stdout.flush()
             self._descriptor = sys.stdout.fileno()
@@ -80,15 +82,20 @@ class LineWriter:
             return
         if self.path != STANDARD and identity(self.path) != self._file:
             self.reopen()  # the file was removed, or moved away
-        before = self._stream
-        if before is not None:
-            self._stream = before.copy()
-            data = self._stream.compress(data) + self._stream.flush(zlib.Z_SYNC_FLUSH)
-        try:
-            write_pieces(self._descriptor, [data])
-        except OSError:
-            self._stream = before
-            raise
+        stream, end, kept = self._stream, b'', len(self._end)
+        if stream is not None:
+            stream = stream.copy()
+            data = stream.compress(data) + stream.flush(zlib.Z_SYNC_FLUSH)
+            if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+                end = stream.copy().flush()
+        begin = os.lseek(self._descriptor, 0, os.SEEK_CUR) - kept if kept else 0
+        # What needs room comes first: if there is none, the old end is still there.
+        write_pieces(self._descriptor, [data[kept:] + end])
+        if kept:
+            os.lseek(self._descriptor, begin, os.SEEK_SET)
+            write_pieces(self._descriptor, [data[:kept]])
+            os.lseek(self._descriptor, 0, os.SEEK_END)
+        self._stream, self._end = stream, end
 
     def reopen(self) -> None:
         """Close the file and open its path again, as after it was moved away.
@@ -103,7 +110,7 @@ class LineWriter:
         """Finish the file."""
         if self._descriptor < 0:
             return  # reopening it failed
-        if self._stream is not None:
+        if self._stream is not None and not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
             write_pieces(self._descriptor, [self._stream.flush()])
         if self.path != STANDARD:
             os.close(self._descriptor)

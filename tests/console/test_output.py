@@ -13,6 +13,7 @@ import pytest
 
 from nvitop.console.lifecycle import InterruptedByUser, Interrupts
 from nvitop.console.output import Output
+from tests.programs import file_size_limit
 from tests.waiting import PATIENCE
 
 posix = pytest.mark.skipif(os.name != 'posix', reason='POSIX signals, pipes and limits')
@@ -36,18 +37,6 @@ def test_a_file_is_created_when_the_first_row_is_written(tmp_path: pathlib.Path)
     output.close()
     output.close()
     assert path.read_bytes() == b'\xc3\xa4, \x80\nb\nc\n'
-
-
-@contextlib.contextmanager
-def file_size_limit(size: int) -> Iterator[None]:
-    """Limit the size of files inside the block, as on a nearly full disk."""
-    resource = pytest.importorskip('resource')
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @posix

@@ -15,10 +15,11 @@ import pytest
 
 from nvitop import simulation
 from nvitop.recording.command import Requests, main
+from nvitop.recording.lines import LineWriter
 from nvitop.sampling.serialization import loads
 from tests.command_run import CommandRun
-from tests.programs import ROOT, run_program, running_nvitop
-from tests.recording.virtual_clock import rows
+from tests.programs import ROOT, file_size_limit, run_program, running_nvitop
+from tests.recording.virtual_clock import SimpleMachine, rows
 from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == 'win32', reason='needs POSIX signals')
@@ -63,6 +64,33 @@ def test_lines_are_appended_to_gzip_files(machine: simulation.Machine, tmp_path:
     assert len(first.devices) == 8
 
 
+@pytest.mark.parametrize('name', ['a.jsonl', 'a.jsonl.gz'])
+def test_files_of_lines_end_with_a_whole_line_whatever_happens(tmp_path: Path, name: str) -> None:
+    path, device = tmp_path / name, SimpleMachine(2)
+
+    def count() -> int:
+        data = path.read_bytes()
+        return len([*map(loads, (gzip.decompress(data) if '.gz' in name else data).splitlines())])
+
+    writer = LineWriter(str(path))
+    for lines in range(1, 3):
+        writer.write(device.sample(10))
+        assert count() == lines  # as after SIGKILL
+    size = path.stat().st_size
+    for room in (0, 1, 9, 10, 11, 20):
+        with file_size_limit(size + room), pytest.raises(OSError, match='too large'):
+            writer.write(device.sample(10))
+        assert path.stat().st_size == size
+        assert count() == lines
+    with file_size_limit(size):
+        writer.close()
+    assert count() == lines
+    writer = LineWriter(str(path))
+    writer.write(device.sample(10))
+    assert count() == lines + 1
+    writer.close()
+
+
 def test_simulated_machines_are_kept_out_of_real_recordings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,7 +131,7 @@ def test_lines_that_cannot_be_written_end_the_recording(machine: simulation.Mach
     else True,
     reason='needs root and unshare, to mount a small disk',
 )
-def test_files_on_a_full_disk_stay_whole(tmp_path: Path) -> None:
+def test_a_recording_on_a_full_disk_stays_whole(tmp_path: Path) -> None:
     code = [sys.executable, '-m', 'tests.recording.full_disk', str(tmp_path)]
     subprocess.run(['unshare', '--mount', *code], cwd=ROOT, check=True, timeout=PATIENCE)
 
