@@ -20,7 +20,7 @@ class Command(NamedTuple):
     module: str
     #: Options that select the command without its name.
     option_prefixes: tuple[str, ...] = ()
-    #: Whether it calls the driver and ends by itself, so that a call that hangs must not keep it.
+    #: Whether it calls the driver, and a call that hangs must not keep it from ending.
     is_guarded: bool = False
 
     def load(self) -> Any:
@@ -29,7 +29,10 @@ class Command(NamedTuple):
 
 
 EXPORTER = Command(
-    'exporter', 'serve GPU and process values to Prometheus', 'nvitop.exporter.command'
+    'exporter',
+    'serve GPU and process values to Prometheus',
+    'nvitop.exporter.command',
+    is_guarded=True,
 )
 #: Commands of ``nvitop``: ``nvitop NAME``.
 COMMANDS = (

@@ -18,6 +18,8 @@ from nvitop.console.commands import EXPORTER, NVISEL, find_command
 from nvitop.console.messages import print_message
 from nvitop.platforms.kernel import ENDING
 
+#: The exporter's program in release 1.7.
+RELEASED_EXPORTER = 'nvitop-exporter'
 #: Added to the number of the signal that ended a command, as shells do.
 SIGNALED = 128
 #: Number of new objects after which a program that runs for long collects garbage.
@@ -178,7 +180,7 @@ def _is_guarded(program: str) -> bool:
     if os.environ.get('NVITOP_DEMO') or any(a.startswith(('--demo', '--ssh')) for a in arguments):
         return False
     if program != 'nvitop':
-        return program == NVISEL.name
+        return program in (NVISEL.name, RELEASED_EXPORTER)
     selected = find_command(arguments)
     return selected is None or selected[0].is_guarded
 
@@ -200,7 +202,7 @@ def nvisel() -> NoReturn:
 
 def nvitop_exporter() -> NoReturn:
     """Run ``nvitop-exporter``."""
-    run_process('nvitop-exporter', lambda: EXPORTER.load().released_main)
+    run_process(RELEASED_EXPORTER, lambda: EXPORTER.load().released_main)
 
 
 def _open_closed_streams() -> None:

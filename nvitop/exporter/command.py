@@ -20,6 +20,7 @@ from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, checked, duration, whole_number
 from nvitop.console.driver import simulate
 from nvitop.console.lifecycle import (
+    RELEASED_EXPORTER,
     CommandFailure,
     InterruptedByUser,
     Interrupts,
@@ -52,7 +53,7 @@ PAST_SECONDS = 86400.0
 #: Recording of the service nvitop-record; the exporter may be run by another user.
 SYSTEM_RECORDING = '/var/lib/nvitop/record.db'
 
-PROGRAM, RELEASED_PROGRAM = 'nvitop exporter', 'nvitop-exporter'
+PROGRAM = 'nvitop exporter'
 _EXAMPLES = """\
 nvitop exporter
 nvitop exporter --listen :9836 --names own,dcgm
@@ -109,7 +110,7 @@ def make_parser(program: str = PROGRAM) -> ArgumentParser:
 
 def _add_general(parser: argparse.ArgumentParser) -> None:
     group = add_general(parser)
-    is_released = parser.prog == RELEASED_PROGRAM
+    is_released = parser.prog == RELEASED_EXPORTER
     default = RELEASED_INTERVAL if is_released else DEFAULT_PERIOD
     group.add_argument(
         '--interval',
@@ -128,7 +129,7 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_series(parser: argparse.ArgumentParser) -> None:
-    default = RELEASED_NAMES[0] if parser.prog == RELEASED_PROGRAM else 'own'
+    default = RELEASED_NAMES[0] if parser.prog == RELEASED_EXPORTER else 'own'
     # A pod has another name than its node.
     node = os.environ.get('NODE_NAME', '') if 'KUBERNETES_SERVICE_HOST' in os.environ else ''
     group = parser.add_argument_group('series')
@@ -163,7 +164,7 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='add SM activity and occupancy (GPM); profilers cannot use these counters meanwhile',
     )
-    is_released = parser.prog == RELEASED_PROGRAM
+    is_released = parser.prog == RELEASED_EXPORTER
     spellings = ('--host', '-H') if is_released else ()
     add(
         '--hostname',
@@ -177,7 +178,7 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group('web server').add_argument
-    if parser.prog == RELEASED_PROGRAM:
+    if parser.prog == RELEASED_EXPORTER:
         port = whole_number(0, MAX_PORT)
         add('--bind-address', '--bind', '-B', metavar='HOST', help='serve on this host')
         add('--port', '-p', type=port, metavar='PORT', help='serve on this port')
@@ -196,7 +197,7 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
         metavar='FILE',
         help='accept only clients with a certificate that a CA in FILE (PEM) has signed',
     )
-    if parser.prog == RELEASED_PROGRAM:
+    if parser.prog == RELEASED_EXPORTER:
         add('--client-capath', metavar='DIRECTORY', help='like --client-cafile, with a directory')
         add(
             '--client-auth-required',
@@ -212,12 +213,12 @@ def parse(parser: ArgumentParser, arguments: list[str]) -> argparse.Namespace:
     """
     options = parser.parse(arguments)
     options.names = tuple(dict.fromkeys(options.names))
-    if parser.prog == RELEASED_PROGRAM:
+    if parser.prog == RELEASED_EXPORTER:
         options.hostname = options.hostname or _own_address()
     options.series = SeriesOptions(
         options.users, options.processes, options.commands, options.owners, options.hostname
     )
-    if parser.prog == RELEASED_PROGRAM:
+    if parser.prog == RELEASED_EXPORTER:
         host = (options.bind_address or DEFAULT_HOST).strip('[]')
         port = RELEASED_PORT if options.port is None else options.port
         is_chosen = options.bind_address is not None or options.port is not None
@@ -262,7 +263,7 @@ def main(arguments: Sequence[str], program: str = PROGRAM) -> int:
 
 def released_main() -> int:
     """Run ``nvitop-exporter`` with the arguments of the process; return the exit status."""
-    return main(sys.argv[1:], RELEASED_PROGRAM)
+    return main(sys.argv[1:], RELEASED_EXPORTER)
 
 
 def _run(program: str, settings: argparse.Namespace) -> int:

@@ -31,8 +31,8 @@ _RECORD = struct.Struct('qd')
 #: C's ``struct flock``.
 _FLOCK = struct.Struct('hhqqi4x')
 
-#: The file of this user, then that of root. Closing one would release its locks. Empty: this process
-#: neither locks nor waits, as with a simulated driver.
+#: The file of this user. Closing it would release its locks. Empty: this process neither locks nor
+#: waits, as with a simulated driver.
 _files: list[int] = []
 _guard = threading.Lock()
 #: Thread → what it calls.
@@ -41,7 +41,7 @@ _locked: set[Subject] = set()
 
 
 class Holder(NamedTuple):
-    """A process inside a call."""
+    """A process of this user inside a call."""
 
     pid: int
     seconds: float
@@ -62,9 +62,8 @@ def heed() -> None:
     """Lock what this process calls, and leave alone what hangs in other processes."""
     if sys.platform == 'win32':
         return
-    for user in dict.fromkeys((os.geteuid(), 0)):
-        with contextlib.suppress(OSError):
-            _files.append(_open(_path(user), is_own=user == os.geteuid()))
+    with contextlib.suppress(OSError):
+        _files.append(_open(_path(os.geteuid())))
 
 
 def process_state(pid: int) -> str:
@@ -74,7 +73,7 @@ def process_state(pid: int) -> str:
 
 
 def find_holder(subject: Subject) -> Holder | None:
-    """Return the other process of root or this user that is inside a call about the subject."""
+    """Return the other process of this user that is inside a call about the subject."""
     if sys.platform == 'win32':
         return None
     import fcntl
@@ -83,8 +82,7 @@ def find_holder(subject: Subject) -> Holder | None:
         asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, _offset(subject), 1, 0)
         with contextlib.suppress(OSError, ValueError):
             kind, _, _, _, pid = _FLOCK.unpack(fcntl.fcntl(file, fcntl.F_GETLK, asked))
-            # Any user can lock what they can read.
-            if kind == fcntl.F_UNLCK or os.stat(f'/proc/{pid}').st_uid not in (0, os.geteuid()):
+            if kind == fcntl.F_UNLCK:
                 continue
             state = process_state(pid)
             record = os.pread(file, _RECORD.size, _offset(subject))
@@ -161,17 +159,20 @@ def _path(user: int) -> str:
     return '/run/nvitop-calls' if user == 0 else f'/dev/shm/nvitop-calls-{user}'
 
 
-def _open(path: str, *, is_own: bool) -> int:
-    """Open the file if it is what its name says: anybody can write to /dev/shm."""
+def _open(path: str) -> int:
+    """Open the file if it is what its name says: anybody can write to /dev/shm.
+
+    No other user can read it, because whoever can read a file can lock it.
+    """
     if sys.platform == 'win32':
         raise PermissionError(path)
-    flags = os.O_RDWR | os.O_CREAT if is_own else os.O_RDONLY
-    file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-    found = os.fstat(file)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    status = os.fstat(file)
     if (
-        not stat.S_ISREG(found.st_mode)
-        or found.st_uid not in (0, os.geteuid())
-        or found.st_nlink > 1
+        not stat.S_ISREG(status.st_mode)
+        or status.st_uid != os.geteuid()
+        or status.st_nlink > 1
+        or status.st_mode & 0o077
     ):
         os.close(file)
         raise PermissionError(path)

@@ -14,7 +14,8 @@ from typing import Iterator
 
 import pytest
 
-from nvitop.exporter.command import RELEASED_PROGRAM, make_parser, parse
+from nvitop.console.lifecycle import RELEASED_EXPORTER
+from nvitop.exporter.command import make_parser, parse
 from tests.command_run import CommandRun
 from tests.exporter.serving import get
 from tests.waiting import wait_until
@@ -101,7 +102,7 @@ def test_textfile_ends_with_the_program(tmp_path: pathlib.Path) -> None:
 
 
 def test_defaults() -> None:
-    ours, theirs = parse(make_parser(), []), parse(make_parser(RELEASED_PROGRAM), [])
+    ours, theirs = parse(make_parser(), []), parse(make_parser(RELEASED_EXPORTER), [])
     assert (ours.names, ours.address, ours.interval) == (('own',), ('127.0.0.1', 9836), 5.0)
     assert (theirs.names, theirs.address) == (('nvitop-exporter',), ('127.0.0.1', 8000))
     assert theirs.interval == 1.0
@@ -127,13 +128,13 @@ def test_options_of_the_released_program() -> None:
         '--host h --bind 0.0.0.0 -p 5050 --interval 2 --certfile c --keyfile k '
         '--client-capath d --client-auth-required'
     )
-    settings = parse(make_parser(RELEASED_PROGRAM), given.split())
+    settings = parse(make_parser(RELEASED_EXPORTER), given.split())
     assert settings.address == ('0.0.0.0', 5050)
     assert settings.series.hostname == 'h'
     assert (settings.client_capath, settings.client_check) == ('d', ssl.CERT_REQUIRED)
     files = ['--certfile=c', '--keyfile=k', '--client-cafile=a']
     checks = [
-        parse(make_parser(*program), files).client_check for program in ([], [RELEASED_PROGRAM])
+        parse(make_parser(*program), files).client_check for program in ([], [RELEASED_EXPORTER])
     ]
     assert checks == [ssl.CERT_REQUIRED, ssl.CERT_NONE]
 

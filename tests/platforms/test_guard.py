@@ -105,6 +105,9 @@ def test_the_child_ends_with_a_parent_that_is_killed() -> None:
         ('nvitop -1', True),
         ('nvitop health', True),
         ('nvisel -n 2', True),
+        ('nvitop exporter', True),
+        ('nvitop-exporter', True),
+        ('nvitop exporter --demo', False),
         ('nvitop health --demo', False),
         ('nvitop --ssh host', False),
         ('nvitop run -n 1 python', False),  # it becomes the command
@@ -218,7 +221,15 @@ def test_on_a_full_disk_nothing_stays_locked(
     assert locked(file) == []
 
 
-def test_a_file_that_another_user_could_have_put_there_is_not_used(file: pathlib.Path) -> None:
+def test_a_file_that_another_user_could_lock_or_have_put_there_is_not_used(
+    file: pathlib.Path,
+) -> None:
+    stuck_calls.heed()
+    assert file.stat().st_mode & 0o777 == 0o600
+    stuck_calls._files.clear()
+    file.chmod(0o604)
+    stuck_calls.heed()
+    assert stuck_calls._files == []
     other = file.with_name('other')
     other.touch()
     for put in (os.mkfifo, functools.partial(os.symlink, other), functools.partial(os.link, other)):
