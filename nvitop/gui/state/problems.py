@@ -347,17 +347,18 @@ def note_problem(
 
 def subjects_text(subjects: Iterable[Subject]) -> str:
     """Return the subjects of problems: ``GPU 3``, ``GPU 0-7``, ``process 42, host``."""
-    subjects = tuple(subjects)
-    devices = sorted({subject for subject in subjects if isinstance(subject, DeviceKey)})
-    pids = sorted({subject for subject in subjects if isinstance(subject, int)})
-    texts: dict[str, None] = {}
+    groups: dict[str, set[Subject]] = {}
     for subject in subjects:
-        text = str(subject)
-        if isinstance(subject, DeviceKey):
-            text = f'GPU {join_labels(key.label for key in devices)}'
-        elif isinstance(subject, int):
-            text = f'process{"es" if len(pids) > 1 else ""} {join_labels(map(str, pids))}'
-        texts[text] = None
+        kind = 'process' if isinstance(subject, int) else 'GPU'
+        groups.setdefault(subject if isinstance(subject, str) else kind, set()).add(subject)
+    texts = []
+    for kind, members in groups.items():
+        labels = join_labels(
+            each.label if isinstance(each, DeviceKey) else str(each)
+            for each in sorted(members, key=subject_order)
+        )
+        words = 'processes' if kind == 'process' and len(members) > 1 else kind
+        texts.append(kind if kind in members else f'{words} {labels}')
     return ', '.join(texts)
 
 

@@ -36,9 +36,10 @@ def selected_processes(state: AppState) -> tuple[ProcessSample | HostProcessSamp
     if state.screen is Screen.TREE:
         process = selected_process(state)
         return () if process is None else (process,)
-    if state.job is not None:
-        return tuple(row for row in state.rows if job_key(row) == state.job)
-    return tuple(row for row in state.rows if row.key == state.selected)[:1]
+    key = state.positions.get(Screen.MAIN, ListPosition()).key
+    if isinstance(key, ProcessKey):
+        return tuple(row for row in state.rows if row.key == key)
+    return () if key is None else tuple(row for row in state.rows if job_key(row) == key)
 
 
 def hidden_by_filter(state: AppState) -> str:
