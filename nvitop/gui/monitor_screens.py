@@ -216,7 +216,7 @@ PROBLEMS = ScreenSpec(
     demand=problems_demand,
     margins=lambda state: (1, 1 + (DETAIL if state.height >= WITH_DETAIL else 0)),
     texts=lambda state: [
-        f'{line.subject} {line.what} {line.reason}' for line in listed_problems(state)
+        f'{line.where} {line.what} {line.reason}' for line in listed_problems(state)
     ],
     key_of=problem_key,
     is_framed=True,

@@ -255,7 +255,7 @@ def _failed_queries(sample: Sample) -> list[str]:
     names: dict[tuple[str, str], list[str]] = {}
     for line in problem_lines(count_problems((), failed, 0.0)):
         words = [value_words(name) for name in line.what.split(', ')]
-        names.setdefault((line.subject, line.reason), []).extend(words)
+        names.setdefault((line.where, line.reason), []).extend(words)
     return [f'{subject}: {", ".join(n)}: {reason}' for (subject, reason), n in names.items()]
 
 

@@ -6,16 +6,20 @@ from typing import Any
 
 import pytest
 
+from nvitop.gui.state.events import KeyPressed
 from nvitop.gui.state.problems import (
     MAX_PROBLEMS,
     ProblemCount,
+    Tally,
     count_problems,
     note_problem,
-    own_cost,
     problem_lines,
 )
 from nvitop.gui.state.process_rows import summarize_users, whole_devices
+from nvitop.gui.view.frame import draw_frame
+from nvitop.sampling.history import History
 from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessKey, ProcessSample
+from tests.gui.driving import after, state_of
 from tests.gui.samples import SAMPLES
 
 GPU0, GPU1, GPU3 = DeviceKey(0), DeviceKey(1), DeviceKey(3)
@@ -84,13 +88,13 @@ def test_missing_value_of_a_lost_device_stays_in_the_line_of_the_others(kind: An
     failing = [Problem(DeviceKey(i), 'temperature', 'Unknown Error', 'error') for i in range(3)]
     counts = count_problems((), [*missing, *failing], 10.0)
     counts = count_problems(counts, [*missing[:2], *failing[:2]], 20.0)
-    assert [(line.subject, line.what, line.is_current) for line in problem_lines(counts)] == [
+    assert [(line.where, line.what, line.is_current) for line in problem_lines(counts)] == [
         ('GPU 0,1', 'temperature', True),
         ('GPU 2', 'temperature', False),
         ('GPU 0-2', 'fan_speed', True),
     ]
     (*_, line) = problem_lines(count_problems(counts, [], 30.0))
-    assert (line.subject, line.is_current) == ('GPU 0-2', False)
+    assert (line.where, line.is_current) == ('GPU 0-2', False)
 
 
 def test_lost_device_is_listed_before_single_values() -> None:
@@ -110,7 +114,7 @@ def test_signals_that_failed_are_counted_as_problems() -> None:
     counts = note_problem(counts, 42, 'SIGTERM', 'already exited', 6.0)
     counts = note_problem(counts, 43, 'SIGTERM', 'already exited', 7.0)
     (line,) = problem_lines(counts)
-    assert line.subject == 'processes 42,43'
+    assert line.where == 'processes 42,43'
     assert (line.first, line.last, line.times, line.is_current) == (5.0, 7.0, 2, False)
 
 
@@ -120,14 +124,13 @@ def test_own_cost_is_that_of_the_samples_after_the_first() -> None:
         (11.0, Cost(0.004, 40, 1.01)),
         (14.0, Cost(0.002, 20, 1.04)),
     ]
-    cost = own_cost(costs)
-    assert cost is not None
-    assert cost.cpu_percent == pytest.approx(1.0)
-    assert cost.nvml_calls_per_second == pytest.approx(15.0)
-    assert cost.seconds_per_sample == pytest.approx(0.003)
-    assert cost.seconds == 4.0
-    assert own_cost(costs[:1]) is None
-    assert own_cost([costs[0], costs[0]]) is None
+    for measured, words in (
+        (costs, 'nvitop itself in the last 4 s: 1.0% CPU, 15 NVML calls/s, 3.0 ms per sample'),
+        ([costs[0], costs[0]], 'nvitop itself: not measured yet'),
+    ):
+        state = after(state_of(SAMPLES['h100x8']), KeyPressed('!'))
+        state = state._replace(tally=Tally(costs=tuple(measured)))
+        assert words in draw_frame(state, History()).lines()[-2]
 
 
 def test_problems_of_a_gpu_are_together_and_say_each_thing_once() -> None:
@@ -146,7 +149,7 @@ def test_problems_of_a_gpu_are_together_and_say_each_thing_once() -> None:
         row(4, 'lost', 'GPU is lost', 'error', 'critical'),
     ]
     lines = problem_lines(rows)
-    assert [(line.subject, line.what, line.value_count) for line in lines] == [
+    assert [(line.where, line.what, line.value_count) for line in lines] == [
         ('GPU 4', 'lost', 1),
         ('GPU 4', 'late', 1),
         ('GPU 2', 'slowed', 1),

@@ -15,7 +15,7 @@ from nvitop.gui.render.geometry import Cells
 from nvitop.gui.state.app_state import AppState, ListPosition, Result
 from nvitop.gui.state.jobs import Line, fold, group_by_job, job_key, labels_width
 from nvitop.gui.state.notices import answer
-from nvitop.gui.state.problems import ProblemLine, missing_values, problem_lines
+from nvitop.gui.state.problems import ProblemCount, missing_values, problem_lines
 from nvitop.gui.state.process_rows import (
     TreeRow,
     UserSummary,
@@ -71,7 +71,7 @@ LIST_ORDERS: dict[Screen, tuple[ListOrder, ...]] = {
         ListOrder('last', 'l', 'LAST', lambda line: line.last),
         ListOrder('first', 'f', 'FIRST', lambda line: line.first),
         ListOrder('times', 't', 'SAMPLES', lambda line: line.times),
-        ListOrder('where', 'w', 'WHERE', lambda line: line.subject, is_descending=False),
+        ListOrder('where', 'w', 'WHERE', lambda line: line.where, is_descending=False),
     ),
 }
 # fmt: on
@@ -281,7 +281,7 @@ def listed_users(state: AppState) -> tuple[UserSummary, ...]:
     return sorted_lines(state, Screen.USERS, users)
 
 
-def listed_problems(state: AppState) -> tuple[ProblemLine, ...]:
+def listed_problems(state: AppState) -> tuple[ProblemCount, ...]:
     found = problem_lines(state.shown_tally.problems)
     lines = sorted_lines(state, Screen.PROBLEMS, [line for line in found if line.is_failure])
     lines = (*lines, *missing_values(found))
@@ -289,5 +289,5 @@ def listed_problems(state: AppState) -> tuple[ProblemLine, ...]:
     return tuple(
         line
         for line in lines
-        if all(contains(f'{line.subject} {line.what} {line.reason}', word) for word in words)
+        if all(contains(f'{line.where} {line.what} {line.reason}', word) for word in words)
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Problems with their times and counts, the texts of their subjects, and the own cost."""
+"""Problems with their times and counts, and the texts of their subjects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ MAX_COSTS = 60
 
 
 class ProblemCount(NamedTuple):
-    """A problem, the times it was first and last seen, and the number of samples that had it."""
+    """A problem, the times it was first and last seen, and the number of samples that had it.
+
+    A line of the problems screen is one, too, in the words of the screen: several subjects may share it.
+    """
 
     subject: Subject
     what: str
@@ -39,36 +42,16 @@ class ProblemCount(NamedTuple):
     action: str = ''
     #: The reason with fewer names of values; ``''`` if it has few.
     brief: str = ''
-
-    @property
-    def is_failure(self) -> bool:
-        """Whether it is a failure, as in :attr:`nvitop.sampling.types.Problem.is_failure`."""
-        return self.kind not in NO_FAILURES
-
-
-class ProblemLine(NamedTuple):
-    """A line of the problems screen: a problem that several subjects may share."""
-
-    #: Text: ``'GPU 0-7'``.
-    subject: str
-    what: str
-    reason: str
-    kind: ProblemKind
-    first: float
-    last: float
-    #: The highest count of any subject.
-    times: int
-    is_current: bool
-    #: ``None`` unless a rule about the health of devices found it.
-    severity: Severity | None = None
-    #: Advice; ``''`` if there is none.
-    action: str = ''
-    #: The first of the devices that share it.
+    #: Of a line: its subjects (``'GPU 0-7'``), the first of the devices among them, and the number of
+    #: values that are missing for the same reason; ``what`` has their names.
+    where: str = ''
     device: DeviceKey | None = None
-    #: Number of values that are missing for the same reason; ``what`` has their names.
     value_count: int = 1
-    #: The reason with fewer names of values; ``''`` if it has few.
-    brief: str = ''
+
+    @property
+    def varies(self) -> bool:
+        """Whether the reason may differ from sample to sample."""
+        return self.severity is not None or self.kind in _VARYING
 
     @property
     def is_failure(self) -> bool:
@@ -76,11 +59,10 @@ class ProblemLine(NamedTuple):
         return self.kind not in NO_FAILURES
 
 
-def problem_key(line: ProblemLine) -> tuple[object, ...]:
+def problem_key(line: ProblemCount) -> tuple[object, ...]:
     """Return a key that identifies a line while it is listed."""
-    varies = line.severity is not None or line.kind in _VARYING
-    reason = '' if varies else line.reason
-    return line.subject, line.what, line.kind, line.severity is None, reason
+    reason = '' if line.varies else line.reason
+    return line.where, line.what, line.kind, line.severity is None, reason
 
 
 class Tally(NamedTuple):
@@ -130,7 +112,7 @@ _EXPLAINED: dict[str, ProblemKind] = {
 }
 
 
-def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemLine, ...]:
+def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
     """Return the lines of the problems screen: failures before missing values, current before past.
 
     Failures of the device with the most severe finding come first, its most severe one at the top.
@@ -159,24 +141,22 @@ def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemLine, ...]:
     return tuple(_line(rows) for rows in sorted(lines.values(), key=lambda g: _gravity(g, worst)))
 
 
-def missing_values(lines: Iterable[ProblemLine]) -> tuple[ProblemLine, ...]:
+def missing_values(lines: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
     """Return one line for all values that a device does not have, or not for this user."""
     missing = [line for line in lines if not line.is_failure]
     if len(missing) < 2:
         return tuple(missing)
     reasons = '; '.join(
-        f'{", ".join(map(value_words, line.what.split(", ")))}: {line.reason} ({line.subject})'
+        f'{", ".join(map(value_words, line.what.split(", ")))}: {line.reason} ({line.where})'
         for line in missing
     )
     names = [name for line in missing for name in line.what.split(', ')]
     line = missing[0]._replace(
-        subject='Not available',
+        where='Not available',
         what=', '.join(dict.fromkeys(names)),
         reason=reasons,
         value_count=len({*names}),
-        brief=missing[0].subject
-        if len({each.subject for each in missing}) == 1
-        else 'several GPUs',
+        brief=missing[0].where if len({each.where for each in missing}) == 1 else 'several GPUs',
         device=None,
     )
     return (line,)
@@ -218,23 +198,22 @@ def _first(name: str, count: int) -> str:
     return name if count == 1 else f'{name} and {count - 1} more'
 
 
-def _line(rows: list[ProblemCount]) -> ProblemLine:
+def _line(rows: list[ProblemCount]) -> ProblemCount:
     first = rows[0]
     names = dict.fromkeys(row.what for row in rows)
-    return ProblemLine(
-        subjects_text(row.subject for row in rows),
-        ', '.join(names),
-        plain_reason(first.reason),
-        first.kind,
-        min(row.first for row in rows),
-        max(row.last for row in rows),
-        max(row.times for row in rows),
-        any(row.is_current for row in rows),
-        first.severity,
-        first.action,
-        min((row.subject for row in rows if isinstance(row.subject, DeviceKey)), default=None),
-        len(names),
-        plain_reason(first.brief),
+    return first._replace(
+        what=', '.join(names),
+        reason=plain_reason(first.reason),
+        first=min(row.first for row in rows),
+        last=max(row.last for row in rows),
+        times=max(row.times for row in rows),
+        is_current=any(row.is_current for row in rows),
+        brief=plain_reason(first.brief),
+        where=subjects_text(row.subject for row in rows),
+        device=min(
+            (row.subject for row in rows if isinstance(row.subject, DeviceKey)), default=None
+        ),
+        value_count=len(names),
     )
 
 
@@ -251,34 +230,6 @@ def _gravity(rows: list[ProblemCount], worst: Mapping[Subject, int]) -> tuple[ob
         return (*begin, 0, min(known), subjects[:1], own, '', first.what)
     order = 2 if is_past or first.what != STATUS else 1
     return (*begin, order, -max(row.last for row in rows), subjects, 0, '', first.what)
-
-
-class OwnCost(NamedTuple):
-    """Cost of nvitop itself over the last samples."""
-
-    #: Percent of one core.
-    cpu_percent: float
-    nvml_calls_per_second: float
-    seconds_per_sample: float
-    #: Time over which this was measured.
-    seconds: float
-
-
-def own_cost(costs: Sequence[tuple[float, Cost]]) -> OwnCost | None:
-    """Return the own cost, given the costs of samples in order; ``None`` if there are too few."""
-    if len(costs) < 2:
-        return None
-    (begin, first), (end, last) = costs[0], costs[-1]
-    seconds = end - begin
-    if seconds <= 0:
-        return None
-    later = [cost for _, cost in costs[1:]]
-    return OwnCost(
-        100.0 * max(0.0, last.cpu_seconds - first.cpu_seconds) / seconds,
-        sum(cost.nvml_calls for cost in later) / seconds,
-        sum(cost.seconds for cost in later) / len(later),
-        seconds,
-    )
 
 
 def count_problems(
@@ -329,8 +280,7 @@ def _occurrences(
 
 def _identity(row: ProblemCount) -> tuple[Subject, str, str]:
     """Return what makes two problems the same. Times and measured values in a reason do not."""
-    varies = row.severity is not None or row.kind in _VARYING
-    return row.subject, row.what, row.kind if varies else row.reason
+    return row.subject, row.what, row.kind if row.varies else row.reason
 
 
 def note_problem(

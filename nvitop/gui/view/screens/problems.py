@@ -16,7 +16,7 @@ from nvitop.gui.render.width import cell_width, clip, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.lists import listed_problems
-from nvitop.gui.state.problems import ProblemLine, own_cost, value_words
+from nvitop.gui.state.problems import ProblemCount, value_words
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.table import draw_table
 from nvitop.gui.view.text import draw_message, draw_section
@@ -33,7 +33,7 @@ _WITH_TIMES = 60
 DETAIL, WITH_DETAIL = 6, 16
 
 
-def _what(line: ProblemLine) -> str:
+def _what(line: ProblemCount) -> str:
     """Return the problem in words: ``temperature unreadable``, ``fan speed and 4 more unreadable``."""
     first = value_words(line.what.partition(', ')[0])
     name = first if line.value_count == 1 else f'{first} and {line.value_count - 1} more'
@@ -41,7 +41,7 @@ def _what(line: ProblemLine) -> str:
     return f'{name} unreadable' if is_value and line.kind == 'error' else name
 
 
-def _severity(line: ProblemLine) -> tuple[str, str, Style]:
+def _severity(line: ProblemCount) -> tuple[str, str, Style]:
     if not line.is_failure:
         return '·', '', DIM
     if not line.is_current:
@@ -62,14 +62,14 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
         draw_message(buf, layout.area, text, DIM)
     elif layout.area.bottom + 1 < buf.height - 1 and cursor is not None:
         y = layout.row_of(layout.shown.stop)
-        draw_section(buf, y, safe(lines[cursor].subject))
+        draw_section(buf, y, safe(lines[cursor].where))
         below = Rect(0, y + 1, buf.width, buf.height - 2 - y)
         draw_message(buf, below, _in_full(lines[cursor], state, below))
     buf.write(0, buf.height - 1, clip(_cost(state, buf.width), buf.width), DIM)
 
 
 def _draw_card(
-    buf: Buffer, y: int, line: ProblemLine, state: AppState, *, is_current: bool
+    buf: Buffer, y: int, line: ProblemCount, state: AppState, *, is_current: bool
 ) -> None:
     mark, word, style = _severity(line)
     if is_current:
@@ -79,7 +79,7 @@ def _draw_card(
     begin, when = ('since', line.first) if line.is_current else ('last', line.last)
     time = f'{begin} {fmt.format_moment(when, state.timestamp)}' if line.is_failure else ''
     end = buf.width - (cell_width(time) + 2 if buf.width >= _WITH_TIMES and time else 0)
-    subject = safe(f'{line.subject}  ')
+    subject = safe(f'{line.where}  ')
     text_style = PLAIN if line.is_failure and line.is_current else DIM
     x += buf.write(x, y, subject, text_style._replace(bold=line.is_failure), width=max(0, end - x))
     reason = safe(line.brief or line.reason)
@@ -91,13 +91,13 @@ def _draw_card(
     buf.write(left, y + 1, clip(safe(line.action), max(0, buf.width - left)), DIM)
 
 
-def _title(lines: tuple[ProblemLine, ...]) -> str:
+def _title(lines: tuple[ProblemCount, ...]) -> str:
     """Return the number of problems now and in the past."""
     failures = [line.is_current for line in lines if line.is_failure]
     return f'Problems {sum(failures)} now, {len(failures) - sum(failures)} past'
 
 
-def _in_full(line: ProblemLine, state: AppState, area: Rect) -> str:
+def _in_full(line: ProblemCount, state: AppState, area: Rect) -> str:
     """Return the whole problem in words, with what to do and then its times, as far as they fit."""
     first, last = (fmt.format_moment(when, state.timestamp) for when in (line.first, line.last))
     often = f'in {line.times} samples'
@@ -114,14 +114,18 @@ def _in_full(line: ProblemLine, state: AppState, area: Rect) -> str:
 
 def _cost(state: AppState, width: int) -> str:
     """Return the cost of nvitop itself, in words that fit."""
-    cost = own_cost(state.shown_tally.costs)
-    if cost is None:
+    costs = state.shown_tally.costs
+    seconds = costs[-1][0] - costs[0][0] if costs else 0.0
+    if seconds <= 0:
         return 'nvitop itself: not measured yet'
-    cpu = f'{fmt.format_percent(cost.cpu_percent)} CPU'
-    calls = f'{cost.nvml_calls_per_second:.0f} NVML calls/s'
-    sample = f'{1000 * cost.seconds_per_sample:.1f} ms'
+    (_, first), (_, last) = costs[0], costs[-1]
+    later = [cost for _, cost in costs[1:]]
+    used = max(0.0, last.cpu_seconds - first.cpu_seconds)
+    cpu = f'{fmt.format_percent(100.0 * used / seconds)} CPU'
+    calls = f'{sum(cost.nvml_calls for cost in later) / seconds:.0f} NVML calls/s'
+    sample = f'{1000 * sum(cost.seconds for cost in later) / len(later):.1f} ms'
     texts = (
-        f'nvitop itself in the last {cost.seconds:.0f} s: {cpu}, {calls}, {sample} per sample',
+        f'nvitop itself in the last {seconds:.0f} s: {cpu}, {calls}, {sample} per sample',
         f'nvitop: {cpu}, {calls}',
         f'nvitop: {cpu}',
     )
