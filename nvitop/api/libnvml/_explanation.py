@@ -64,7 +64,7 @@ def explain_init_error(error: BaseException, *, command: str = 'nvitop') -> str:
             + '\nTo repair it: pip install --force-reinstall nvidia-ml-py'
         )
     words = _WORDS.get(error.value, str(error).rstrip('.'))
-    explanation = _EXPLANATIONS.get(error.value, advise_on_failure)()
+    explanation = _explain(error.value)
     return f'Failed to initialize NVML: {words} (code {error.value}).\n{explanation}\n{hint}'
 
 
@@ -81,143 +81,122 @@ def advise_on_failure() -> str:
     return f'Check whether nvidia-smi works. If it does not, {_kernel_log_advice()}'
 
 
-def _explain_library_not_found() -> str:
-    where, reason = surroundings(), nvml_load_error()
-    if reason:
-        advice = (
-            'The image contains an empty or foreign library: remove it there, and start the container '
-            'with `--gpus all`.'
-            if where == 'container'
-            else f'Reinstall the driver ({_DRIVER_DOWNLOADS}), or remove the file if it is not its own.'
-        )
-        return f'The NVML library exists but cannot be loaded: {reason}\n{advice}'
-    text = (
-        f'The NVML library was not found ({nvml_name()}): the NVIDIA driver is not installed or not '
-        'visible to this process.\n'
-    )
-    if where == 'macos':
-        return (
-            text + 'There is no NVIDIA driver for macOS: run nvitop on the machine with the GPUs.'
-        )
-    if where == 'wsl':
-        return (
-            text + 'WSL uses the driver of Windows: update it, run `wsl --update`, and check that '
-            f'/usr/lib/wsl/lib is in the library path ({_WSL_GUIDE}).'
-        )
-    if where == 'container':
-        return (
-            text
-            + 'Start the container with `--gpus all` (and `--pid=host` to see processes). The host '
-            f'needs the NVIDIA Container Toolkit ({_CONTAINER_TOOLKIT}).'
-        )
-    loaded = read_loaded_driver_version()
-    if loaded:
-        return (
-            text + f'The kernel module {loaded} is loaded; only its libraries are missing. Install '
-            f'version {loaded} of them (on Debian and Ubuntu: libnvidia-compute-'
-            f'{loaded.partition(".")[0]}), or run `ldconfig` if they are installed.'
-        )
-    return text + f'Install the driver ({_DRIVER_DOWNLOADS}) and check that `nvidia-smi` works.'
-
-
-def _explain_driver_not_loaded() -> str:
-    text = 'The NVIDIA driver is installed but its kernel module is not loaded.\n'
-    where = surroundings()
-    if where == 'windows':
-        return text + 'Restart the machine, or reinstall the driver.'
-    if where == 'wsl':
-        return text + _WSL_RESTART
-    if where == 'container':
-        return (
-            text + 'Start the container with `--gpus all`. If it was, run `nvidia-smi` on the host.'
-        )
-    return (
-        text
-        + 'Load it: `sudo modprobe nvidia`. If that fails, the module was not built for this kernel '
-        f'(`dkms status`, {platform.release()}), Secure Boot rejects it, or nouveau is loaded: '
-        f'{_kernel_log_advice()}'
-    )
-
-
-def _explain_version_mismatch() -> str:
-    loaded, library = read_loaded_driver_version(), read_library_version()
-    versions = (
-        f' (module {loaded or "unknown"}, library {library or "unknown"})'
-        if loaded or library
-        else ''
-    )
-    text = (
-        f'The NVIDIA libraries and the loaded kernel module have different versions{versions}: '
-        'the driver was updated while the old module was in use.\n'
-    )
-    where = surroundings()
-    if where == 'wsl':
-        return text + _WSL_RESTART
-    if where == 'container':
-        return text + 'Restart the container, so that it gets the current libraries of the host.'
-    return (
-        text
-        + 'Restart the machine, or stop everything that uses the GPUs and load the new module: '
-        '`sudo rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && sudo modprobe nvidia`.'
-    )
-
-
-def _explain_no_permission() -> str:
-    closed = [
-        path
-        for path in [*glob.glob('/dev/nvidia[0-9]*'), '/dev/nvidiactl']
-        if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK)
-    ]
-    where = f' ({", ".join(sorted(closed))})' if closed else ''
-    return (
-        f'This user may not access the NVIDIA driver{where}.\n'
-        'Ask to be added to the group that owns /dev/nvidia* (often `video`), or check whether a '
-        'job scheduler or container has assigned a GPU to this session.'
-    )
-
-
-def _explain_unknown() -> str:
-    text = advise_on_failure()
-    if surroundings() == 'container':
-        text += (
-            '\nA running container can lose its GPUs when systemd rewrites its cgroup rules '
-            '(`systemctl daemon-reload`): restart the container.'
-        )
-    return text
-
-
-def _explain_operating_system() -> str:
-    if surroundings() == 'container':
-        return (
-            'The device control group does not allow the GPU: start the container with `--gpus all`, '
-            'and restart it after `systemctl daemon-reload`.'
-        )
-    return (
-        'Usually the device control group of a batch job or service does not allow the GPU: ask the '
-        f'job scheduler for one, or add DeviceAllow= to the unit. {advise_on_failure()}'
-    )
-
-
-def _explain_gpu_is_lost() -> str:
-    return (
-        'A GPU is lost: it has fallen off the bus or no longer responds.\n'
-        'Restart the machine. If it happens again, check the power supply, cooling and seating of '
-        f'the card, and {_kernel_log_advice()}'
-    )
-
-
 def _kernel_log_advice() -> str:
     if surroundings() in ('windows', 'wsl'):
         return 'look for nvlddmkm in the Windows Event Viewer.'
     return 'read the kernel log: `sudo dmesg | grep -iE "nvrm|nvidia|xid"`.'
 
 
-_EXPLANATIONS = {
-    _errors.LIBRARY_NOT_FOUND: _explain_library_not_found,
-    _errors.DRIVER_NOT_LOADED: _explain_driver_not_loaded,
-    _errors.LIB_RM_VERSION_MISMATCH: _explain_version_mismatch,
-    _errors.NO_PERMISSION: _explain_no_permission,
-    _errors.GPU_IS_LOST: _explain_gpu_is_lost,
-    _errors.OPERATING_SYSTEM: _explain_operating_system,
-    _errors.UNKNOWN: _explain_unknown,
+def _explain(code: int) -> str:
+    """Say what a code means and what to do, depending on where this process runs."""
+    where, loaded, library = surroundings(), read_loaded_driver_version(), read_library_version()
+    reason = nvml_load_error() if code == _errors.LIBRARY_NOT_FOUND else ''
+    kind: int | str = _CANNOT_BE_LOADED if reason else code
+    closed = [
+        path
+        for path in [*glob.glob('/dev/nvidia[0-9]*'), '/dev/nvidiactl']
+        if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK)
+    ]
+    what, advices = _EXPLANATIONS.get(kind, ('', {'': '{advice}'}))
+    if kind == _errors.LIBRARY_NOT_FOUND and loaded and where not in advices:
+        where = 'module'
+    text = what + (advices.get(where) or advices[''])
+    return text.format(
+        reason=reason,
+        library_name=nvml_name(),
+        loaded=loaded,
+        branch=loaded.partition('.')[0],
+        versions=f' (module {loaded or "unknown"}, library {library or "unknown"})'
+        if loaded or library
+        else '',
+        closed=f' ({", ".join(sorted(closed))})' if closed else '',
+        release=platform.release(),
+        kernel_log=_kernel_log_advice(),
+        advice=advise_on_failure(),
+    )
+
+
+_CANNOT_BE_LOADED = 'cannot be loaded'
+#: Code → what it means, and advice by surroundings; '' is for all others.
+_EXPLANATIONS: dict[int | str, tuple[str, dict[str, str]]] = {
+    _CANNOT_BE_LOADED: (
+        'The NVML library exists but cannot be loaded: {reason}\n',
+        {
+            'container': 'The image contains an empty or foreign library: remove it there, and start '
+            'the container with `--gpus all`.',
+            '': f'Reinstall the driver ({_DRIVER_DOWNLOADS}), or remove the file if it is not its own.',
+        },
+    ),
+    _errors.LIBRARY_NOT_FOUND: (
+        (
+            'The NVML library was not found ({library_name}): the NVIDIA driver is not installed or not '
+            'visible to this process.\n'
+        ),
+        {
+            'macos': 'There is no NVIDIA driver for macOS: run nvitop on the machine with the GPUs.',
+            'wsl': 'WSL uses the driver of Windows: update it, run `wsl --update`, and check that '
+            f'/usr/lib/wsl/lib is in the library path ({_WSL_GUIDE}).',
+            'container': 'Start the container with `--gpus all` (and `--pid=host` to see processes). '
+            f'The host needs the NVIDIA Container Toolkit ({_CONTAINER_TOOLKIT}).',
+            'module': 'The kernel module {loaded} is loaded; only its libraries are missing. Install '
+            'version {loaded} of them (on Debian and Ubuntu: libnvidia-compute-{branch}), or run '
+            '`ldconfig` if they are installed.',
+            '': f'Install the driver ({_DRIVER_DOWNLOADS}) and check that `nvidia-smi` works.',
+        },
+    ),
+    _errors.DRIVER_NOT_LOADED: (
+        'The NVIDIA driver is installed but its kernel module is not loaded.\n',
+        {
+            'windows': 'Restart the machine, or reinstall the driver.',
+            'wsl': _WSL_RESTART,
+            'container': 'Start the container with `--gpus all`. If it was, run `nvidia-smi` on the '
+            'host.',
+            '': 'Load it: `sudo modprobe nvidia`. If that fails, the module was not built for this '
+            'kernel (`dkms status`, {release}), Secure Boot rejects it, or nouveau is loaded: '
+            '{kernel_log}',
+        },
+    ),
+    _errors.LIB_RM_VERSION_MISMATCH: (
+        (
+            'The NVIDIA libraries and the loaded kernel module have different versions{versions}: '
+            'the driver was updated while the old module was in use.\n'
+        ),
+        {
+            'wsl': _WSL_RESTART,
+            'container': 'Restart the container, so that it gets the current libraries of the host.',
+            '': 'Restart the machine, or stop everything that uses the GPUs and load the new module: '
+            '`sudo rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && sudo modprobe nvidia`.',
+        },
+    ),
+    _errors.NO_PERMISSION: (
+        'This user may not access the NVIDIA driver{closed}.\n',
+        {
+            '': 'Ask to be added to the group that owns /dev/nvidia* (often `video`), or check whether '
+            'a job scheduler or container has assigned a GPU to this session.'
+        },
+    ),
+    _errors.GPU_IS_LOST: (
+        'A GPU is lost: it has fallen off the bus or no longer responds.\n',
+        {
+            '': 'Restart the machine. If it happens again, check the power supply, cooling and seating '
+            'of the card, and {kernel_log}'
+        },
+    ),
+    _errors.OPERATING_SYSTEM: (
+        '',
+        {
+            'container': 'The device control group does not allow the GPU: start the container with '
+            '`--gpus all`, and restart it after `systemctl daemon-reload`.',
+            '': 'Usually the device control group of a batch job or service does not allow the GPU: '
+            'ask the job scheduler for one, or add DeviceAllow= to the unit. {advice}',
+        },
+    ),
+    _errors.UNKNOWN: (
+        '{advice}',
+        {
+            'container': '\nA running container can lose its GPUs when systemd rewrites its cgroup '
+            'rules (`systemctl daemon-reload`): restart the container.',
+            '': '',
+        },
+    ),
 }
