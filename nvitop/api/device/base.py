@@ -361,27 +361,22 @@ class DeviceBase:
         self._missing.reason = error
         return [(NA, 0)] * len(fields)
 
-    def _field_readings(self, fields: list[tuple[int, int]]) -> list[Reading]:
-        """Query field values in one call; return each with the reason if it is missing."""
-        values = self._fields(fields)
-        return [
-            Reading(value)
-            if value is not NA
-            else Reading(NA, _field_error(self._handle, field) or self._missing.reason)
-            for field, (value, _) in zip(fields, values)
-        ]
-
     @once_in_oneshot
     def _field_group(self, *fields: tuple[int, int]) -> dict[tuple[int, int], Reading]:
         """Query field values in one call, also if their getters are called one by one in a block."""
-        return dict(zip(fields, self._field_readings(list(fields))))
+        values = self._fields(list(fields))
+        return {
+            field: Reading(value)
+            if value is not NA
+            else Reading(NA, _field_error(self._handle, field) or self._missing.reason)
+            for field, (value, _) in zip(fields, values)
+        }
 
     def _grouped_field(
-        self, fields: tuple[int, ...], field: int, *, maximum: int = MAX_UINT
+        self, fields: tuple[tuple[int, int], ...], field: tuple[int, int], maximum: int = MAX_UINT
     ) -> int | NaType:
         """Query one field value together with the others of its group."""
-        readings = self._field_group(*((number, 0) for number in fields))
-        value, self._missing.reason = readings[field, 0]
+        value, self._missing.reason = self._field_group(*fields)[field]
         return self._in_range(value, maximum)
 
     def _human(self, getter: str, shown: Callable[[Any], str]) -> str:

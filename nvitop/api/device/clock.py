@@ -10,20 +10,15 @@ from nvitop.api import libnvml
 from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, an_int, documented, once_in_oneshot
 from nvitop.basics.units import NA, NaType
 
-# Numbers of NVML_FI_DEV_CLOCKS_EVENT_REASON_…; older bindings lack the names.
-_FIELD_SW_POWER_CAP, _FIELD_SYNC_BOOST = 74, 76
-_FIELD_SW_THERMAL, _FIELD_HW_THERMAL, _FIELD_HW_POWER_BRAKE = 269, 270, 271
-# Numbers of NVML_FI_DEV_PERF_POLICY_…
-_POLICY_THERMAL, _POLICY_BOARD_LIMIT, _POLICY_LOW_UTILIZATION = 75, 77, 78
-_POLICY_RELIABILITY, _POLICY_APPLICATION_CLOCKS, _POLICY_BASE_CLOCKS = 79, 80, 81
-#: Fields that are queried in one call.
-_EVENT_TIMES = (
-    *(_FIELD_SW_POWER_CAP, _FIELD_SYNC_BOOST),
-    *(_FIELD_SW_THERMAL, _FIELD_HW_THERMAL, _FIELD_HW_POWER_BRAKE),
-)
+# Numbers and scopes of NVML_FI_DEV_…; fields of a group are queried in one call.
+_SW_POWER_CAP, _SYNC_BOOST = (74, 0), (76, 0)
+_SW_THERMAL, _HW_THERMAL, _HW_POWER_BRAKE = (269, 0), (270, 0), (271, 0)
+_EVENT_TIMES = (_SW_POWER_CAP, _SYNC_BOOST, _SW_THERMAL, _HW_THERMAL, _HW_POWER_BRAKE)
+_THERMAL, _BOARD_LIMIT, _LOW_UTILIZATION = (75, 0), (77, 0), (78, 0)
+_RELIABILITY, _APPLICATION_CLOCKS, _BASE_CLOCKS = (79, 0), (80, 0), (81, 0)
 _POLICY_TIMES = (
-    *(_POLICY_THERMAL, _POLICY_BOARD_LIMIT, _POLICY_LOW_UTILIZATION),
-    *(_POLICY_RELIABILITY, _POLICY_APPLICATION_CLOCKS, _POLICY_BASE_CLOCKS),
+    *(_THERMAL, _BOARD_LIMIT, _LOW_UTILIZATION),
+    *(_RELIABILITY, _APPLICATION_CLOCKS, _BASE_CLOCKS),
 )
 _GRAPHICS, _SM, _MEMORY, _VIDEO = range(4)
 
@@ -177,22 +172,22 @@ class ClockMixin(DeviceBase):
             'nvmlDeviceGetSupportedClocksThrottleReasons',
         )
 
-    def _limited_time(self, field: int) -> int | NaType:
+    def _limited_time(self, field: tuple[int, int]) -> int | NaType:
         fields = _EVENT_TIMES if field in _EVENT_TIMES else _POLICY_TIMES
-        nanoseconds = self._grouped_field(fields, field, maximum=MAX_ULONGLONG)
+        nanoseconds = self._grouped_field(fields, field, MAX_ULONGLONG)
         return nanoseconds // 1000 if isinstance(nanoseconds, int) else NA
 
-    sw_power_cap_time = an_int('_limited_time', _FIELD_SW_POWER_CAP)
-    sync_boost_time = an_int('_limited_time', _FIELD_SYNC_BOOST)
-    sw_thermal_slowdown_time = an_int('_limited_time', _FIELD_SW_THERMAL)
-    hw_thermal_slowdown_time = an_int('_limited_time', _FIELD_HW_THERMAL)
-    hw_power_brake_slowdown_time = an_int('_limited_time', _FIELD_HW_POWER_BRAKE)
-    thermal_violation_time = an_int('_limited_time', _POLICY_THERMAL)
-    board_limit_violation_time = an_int('_limited_time', _POLICY_BOARD_LIMIT)
-    low_utilization_violation_time = an_int('_limited_time', _POLICY_LOW_UTILIZATION)
-    reliability_violation_time = an_int('_limited_time', _POLICY_RELIABILITY)
-    application_clocks_violation_time = an_int('_limited_time', _POLICY_APPLICATION_CLOCKS)
-    base_clocks_violation_time = an_int('_limited_time', _POLICY_BASE_CLOCKS)
+    sw_power_cap_time = an_int('_limited_time', _SW_POWER_CAP)
+    sync_boost_time = an_int('_limited_time', _SYNC_BOOST)
+    sw_thermal_slowdown_time = an_int('_limited_time', _SW_THERMAL)
+    hw_thermal_slowdown_time = an_int('_limited_time', _HW_THERMAL)
+    hw_power_brake_slowdown_time = an_int('_limited_time', _HW_POWER_BRAKE)
+    thermal_violation_time = an_int('_limited_time', _THERMAL)
+    board_limit_violation_time = an_int('_limited_time', _BOARD_LIMIT)
+    low_utilization_violation_time = an_int('_limited_time', _LOW_UTILIZATION)
+    reliability_violation_time = an_int('_limited_time', _RELIABILITY)
+    application_clocks_violation_time = an_int('_limited_time', _APPLICATION_CLOCKS)
+    base_clocks_violation_time = an_int('_limited_time', _BASE_CLOCKS)
 
     def _clock_reasons(self, function: str, older_function: str) -> ClockEventReasons | NaType:
         """Query flags with the first function that the driver has."""

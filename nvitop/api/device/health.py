@@ -6,15 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nvitop.api import libnvml
-from nvitop.api.device.base import (
-    MAX_ULONGLONG,
-    Reading,
-    a_flag,
-    a_text,
-    an_int,
-    documented,
-    once_in_oneshot,
-)
+from nvitop.api.device.base import MAX_ULONGLONG, a_flag, a_text, an_int, documented
 from nvitop.api.device.interconnect import InterconnectMixin
 from nvitop.api.libnvml._errors import is_unsupported
 from nvitop.api.libnvml._structures import read_sram_ecc_status
@@ -84,6 +76,10 @@ class RetiredPage(NamedTuple):
     address: int
     #: ``'Single Bit ECC'`` or ``'Double Bit ECC'``.
     cause: str
+
+
+def _flag(value: int | NaType) -> bool | NaType:
+    return bool(value) if isinstance(value, int) else NA
 
 
 @documented
@@ -178,18 +174,18 @@ class HealthMixin(InterconnectMixin):
 
     def remapped_rows_pending(self) -> bool | NaType:
         """Whether a remapping takes effect at the next GPU reset; ``NA`` before Ampere."""
-        return self._flag(_REMAPPED_PENDING)
+        return _flag(self._grouped_field(self._health_group(), _REMAPPED_PENDING))
 
     def remapped_rows_failure(self) -> bool | NaType:
         """Whether a remapping has failed, so that the board should be replaced; ``NA`` before Ampere."""
-        return self._flag(_REMAPPED_FAILURE)
+        return _flag(self._grouped_field(self._health_group(), _REMAPPED_FAILURE))
 
     inactive_remapped_rows_correctable = an_int('_field', _FIELD_INACTIVE_CORRECTABLE)
     inactive_remapped_rows_uncorrectable = an_int('_field', _FIELD_INACTIVE_UNCORRECTABLE)
 
     def recovery_action(self) -> str:
         """Action that makes the GPU usable again, such as ``'GPU Reset'``; ``'None'`` if it is usable."""
-        action = self._health_field(_RECOVERY_ACTION)
+        action = self._grouped_field(self._health_group(), _RECOVERY_ACTION)
         return _RECOVERY_ACTIONS.get(action, NA) if isinstance(action, int) else NA
 
     def nvlink_down_count(self) -> int | NaType:
@@ -199,7 +195,7 @@ class HealthMixin(InterconnectMixin):
             if self._missing.reason is None:
                 self._missing.reason = libnvml.NVMLError(libnvml.NVML_ERROR_NOT_SUPPORTED)
             return NA
-        fields = self._health_fields()
+        fields = self._field_group(*self._health_group())
         self._missing.reason = fields[links[-1]].reason
         known = [
             state
@@ -219,19 +215,8 @@ class HealthMixin(InterconnectMixin):
             return [(_FIELD_NVLINK_STATE, link) for link in range(count)]
         return [] if is_unsupported(self._missing.reason, or_invalid=True) else NA
 
-    @once_in_oneshot
-    def _health_fields(self) -> dict[tuple[int, int], Reading]:
-        """Query all fields about health in one call."""
-        fields = [_RECOVERY_ACTION, _REMAPPED_PENDING, _REMAPPED_FAILURE, *self._nvlink_states()]
-        return dict(zip(fields, self._field_readings(fields)))
-
-    def _health_field(self, field: tuple[int, int]) -> int | NaType:
-        value, self._missing.reason = self._health_fields()[field]
-        return self._in_range(value)
-
-    def _flag(self, field: tuple[int, int]) -> bool | NaType:
-        value = self._health_field(field)
-        return bool(value) if isinstance(value, int) else NA
+    def _health_group(self) -> tuple[tuple[int, int], ...]:
+        return _RECOVERY_ACTION, _REMAPPED_PENDING, _REMAPPED_FAILURE, *self._nvlink_states()
 
     def retired_page_list(self) -> list[RetiredPage]:
         """Retired memory pages; an empty list if there are none, and since Ampere."""
@@ -270,8 +255,7 @@ class HealthMixin(InterconnectMixin):
         return self.remapping_histogram().none
 
     def _field_flag(self, field: int) -> bool | NaType:
-        value = self._field(field)
-        return bool(value) if isinstance(value, int) else NA
+        return _flag(self._field(field))
 
     is_reset_required = a_flag('_field_flag', _FIELD_RESET_STATUS)
     is_drain_and_reset_recommended = a_flag('_field_flag', _FIELD_DRAIN_AND_RESET_STATUS)

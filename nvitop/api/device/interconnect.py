@@ -28,7 +28,7 @@ _PCIE_TX, _PCIE_RX = 0, 1
 # Numbers of NVML_FI_DEV_…; the oldest bindings lack some of the names.
 _FIELD_NVLINK_LINK_COUNT = 91
 _NVLINK_COUNTERS = (138, 139)  # NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, …_RX
-_NVLINK_ERRORS = 38, 45, 52, 59  # CRC of flits, CRC of data, replays, recoveries
+_FLITS, _DATA, _REPLAYS, _RECOVERIES = _NVLINK_ERRORS = (38, 0), (45, 0), (52, 0), (59, 0)
 #: Unit of nvmlDeviceGetPcieThroughput in bytes.
 _KB = 1000
 #: Performance states in which a PCIe link may run slower to save power.
@@ -172,10 +172,10 @@ class InterconnectMixin(DeviceBase):
         """Number of NVLinks of the GPU, active or not; 0 or ``NA`` without NVLink. Queried once."""
         return self._remembered('NVLink count', lambda: self._field(_FIELD_NVLINK_LINK_COUNT))
 
-    nvlink_crc_flit_errors = an_int('_grouped_field', _NVLINK_ERRORS, 38, maximum=MAX_ULONGLONG)
-    nvlink_crc_data_errors = an_int('_grouped_field', _NVLINK_ERRORS, 45, maximum=MAX_ULONGLONG)
-    nvlink_replay_errors = an_int('_grouped_field', _NVLINK_ERRORS, 52, maximum=MAX_ULONGLONG)
-    nvlink_recovery_errors = an_int('_grouped_field', _NVLINK_ERRORS, 59, maximum=MAX_ULONGLONG)
+    nvlink_crc_flit_errors = an_int('_grouped_field', _NVLINK_ERRORS, _FLITS, MAX_ULONGLONG)
+    nvlink_crc_data_errors = an_int('_grouped_field', _NVLINK_ERRORS, _DATA, MAX_ULONGLONG)
+    nvlink_replay_errors = an_int('_grouped_field', _NVLINK_ERRORS, _REPLAYS, MAX_ULONGLONG)
+    nvlink_recovery_errors = an_int('_grouped_field', _NVLINK_ERRORS, _RECOVERIES, MAX_ULONGLONG)
 
     @once_in_oneshot
     def nvlink_throughput(self, interval: float | None = None) -> list[ThroughputInfo]:
