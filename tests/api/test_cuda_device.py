@@ -187,9 +187,10 @@ def test_mig_device_is_found_by_index_and_uuid(environment: pytest.MonkeyPatch) 
     with pytest.raises(TypeError):
         CudaMigDevice(nvml_index=0)
     environment.delenv('CUDA_VISIBLE_DEVICES')
-    (first,) = CudaDevice.all()  # by default the first MIG device
+    first: Any = CudaDevice(0)  # by default the first MIG device
     assert (first.cuda_index, first.nvml_index, first.mig_index) == (0, (1, 0), 0)
-    assert MigDevice((1, 0)) != first == CudaDevice(0) == CudaMigDevice(0)
+    assert CudaDevice.all() == [first]
+    assert MigDevice((1, 0)) != first == CudaMigDevice(0)
     snapshot = first.as_snapshot()
     assert (snapshot.cuda_index, snapshot.mig_index) == (0, 0)
 
