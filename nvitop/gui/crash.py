@@ -16,7 +16,6 @@ from nvitop.version import __version__
 
 
 def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -> str:
-    """Return the text of the report."""
     # Without the message of the error, which may name a process.
     frames = traceback.extract_tb(error.__traceback__)
     versions = []

@@ -50,7 +50,6 @@ def signal_number(
 
 
 def status_of(pid: int) -> str:
-    """Return the status of a process as named by psutil."""
     return host.Process(pid).status()
 
 
@@ -169,7 +168,6 @@ class EffectRunner:
 def carry_out(
     effect: Job, owner_names: str = 'files', config_path: str | None = None
 ) -> Iterator[Event]:
-    """Carry out an effect; yield an event for each result."""
     if isinstance(effect, SendSignal):
         for key in effect.targets:
             yield send_signal(key, effect.signal)
@@ -184,7 +182,6 @@ def carry_out(
 
 
 def failures(effect: Job, reason: str) -> Iterator[Event]:
-    """Yield the events of an effect that could not be carried out."""
     if isinstance(effect, SendSignal):
         for key in effect.targets:
             yield SignalSent(key, effect.signal, 'failed', reason)

@@ -55,7 +55,6 @@ _HOST_ORDERS = frozenset({'cpu_percent', 'memory_percent', 'time'})
 
 
 def basic_demand(state: AppState) -> Demand:
-    """Return the demand of a screen that shows nothing special."""
     has_codec = not {'encoder', 'decoder'}.isdisjoint(state.view.columns)
     return Demand(
         visible_processes=None if len(state.shown.processes) <= _FEW_PROCESSES else (),
@@ -118,7 +117,6 @@ _FILTER = 'text, or user: gpu: pid: type: job:'
 
 
 def _now(draw: Callable[[Buffer, AppState], None]) -> Callable[[Buffer, AppState, History], None]:
-    """Return the drawing function of a screen without graphs."""
     return lambda buf, state, _: draw(buf, state)
 
 
@@ -134,7 +132,6 @@ def _long_variables(state: AppState) -> tuple[list[str], int]:
 
 
 def _prepare_tree(before: AppState, state: AppState) -> Result:
-    """Select the process in the tree that is selected on the main screen."""
     selected = before.selected
     key = None if selected is None else (selected.pid, selected.start_time)
     return relist(state.at(ListPosition(key))), ()

@@ -113,7 +113,6 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def main(arguments: list[str]) -> int:
-    """Run ``nvitop replay`` with the arguments after that word; return the exit status."""
     options = parse(arguments)
     return lifecycle.run(PROGRAM, functools.partial(_run, options))
 
@@ -173,7 +172,6 @@ def _show_monitor(
 
 
 def _moment(recording: Recording, text: str) -> float:
-    """Return the time that a text means, counted from the end of the recording."""
     return parse_time(text, recording.span().last_time)
 
 

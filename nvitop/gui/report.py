@@ -43,7 +43,6 @@ _VIEW, _ALL = ViewState(), ProcessFilter()
 
 
 def view_of(options: Options) -> ViewState:
-    """Return how the options draw."""
     view = ViewState(
         mode=options.mode,
         show_host=options.show_host,
@@ -260,7 +259,6 @@ def _failed_queries(sample: Sample) -> list[str]:
 
 
 def explain_no_device(sample: Sample, options: Options) -> str:
-    """Explain why a sample has no device, and what to do."""
     reasons = [
         problem.reason
         for problem in sample.problems

@@ -30,7 +30,6 @@ def read_options(invocation: Invocation, messages: list[Message]) -> Options:
 def _layers(
     invocation: Invocation, messages: list[Message]
 ) -> tuple[tuple[str, dict[str, object]], ...]:
-    """Return the layers of options, and where each comes from; later ones override earlier ones."""
     return (
         *_read_config(invocation, messages),
         ('the environment', parse_environment(os.environ)),
@@ -49,7 +48,6 @@ def choices() -> dict[str, Collection[str]]:
 def _read_config(
     invocation: Invocation, messages: list[Message]
 ) -> list[tuple[str, dict[str, object]]]:
-    """Read the configuration file and the saved settings, if they exist."""
     if not invocation.reads_config:
         return []
     path = invocation.config
@@ -79,7 +77,6 @@ def _may_exist(path: str) -> bool:
 
 
 def _check_columns(invocation: Invocation) -> None:
-    """Check the names of ``--columns``. Raises CommandFailure."""
     given = invocation.layer.get('columns')
     if given is not None:
         from nvitop.console import config, option_table

@@ -160,7 +160,6 @@ def _report(source: sampling.LiveSource, options: Options, messages: list[Messag
 def _finish_report(
     sample: Sample, options: Options, messages: list[Message], *, driver_responds: bool = True
 ) -> int:
-    """Print the report of a sample, and return the exit status."""
     try:
         print_report(sample, options)
     except CommandFailure as failure:

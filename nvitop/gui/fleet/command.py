@@ -86,7 +86,6 @@ class FleetReader:
             self._condition.notify_all()
 
     def refresh(self) -> None:
-        """Read the hosts now."""
         with self._condition:
             self._due = 0.0
             self._condition.notify_all()
@@ -137,7 +136,6 @@ class FleetReader:
 
 
 def _unexpected(error: Exception) -> str:
-    """Return a defect of nvitop in one line."""
     return f'unexpected error: {type(error).__name__}: {printable(str(error))[:200]}'
 
 
@@ -147,12 +145,10 @@ __all__ = ['main', 'make_parser']
 
 
 def main(arguments: list[str]) -> int:
-    """Run ``nvitop fleet`` with the arguments after that word; return the exit status."""
     return command.main(arguments, _show)
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Run the screens."""
     config = read_config(arguments.config, choices())
     options = merge(config.layer, parse_environment(os.environ))
     is_demo = arguments.demo is not None
@@ -179,7 +175,6 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def state_of(fleet: FleetState, options: Options, *, is_demo: bool = False) -> AppState:
-    """Return the first state of the fleet."""
     state = first_state(options, program=FLEET)
     return state._replace(
         fleet=fleet,

@@ -102,7 +102,6 @@ _OTHER_HELP = (
 
 
 def _texts(state: AppState) -> list[str]:
-    """Return the words of each line for the search."""
     columns = VIEWS[fleet_state.LISTS[state.screen]].columns
     texts = []
     for row in fleet_state.listed(state):

@@ -48,30 +48,25 @@ ORDERS_BY_NAME = {order.name: order for order in ORDERS}
 
 
 def fleet_of(state: AppState) -> FleetState:
-    """Return the part of the state that only the fleet has."""
     assert state.fleet is not None
     return state.fleet
 
 
 def listed(state: AppState) -> Sequence[Any]:
-    """Return the rows of the list on the screen."""
     return fleet_of(state).lists.get(LISTS[state.screen], ())
 
 
 def selected(state: AppState) -> Any:
-    """Return the current row, ``None`` if there is none."""
     line = current_line(state)
     rows = listed(state)
     return rows[line] if line is not None and rows else None
 
 
 def wants_hosts(state: AppState) -> bool:
-    """Return whether hosts are to be read; a frozen display reads none."""
     return state.frozen is None
 
 
 def update_fleet(state: AppState, event: Event) -> Result:
-    """Return the state after an event, and the effects to carry out."""
     if isinstance(event, FleetArrived):
         if state.frozen is not None:
             return state, ()
@@ -111,7 +106,6 @@ def arrange(state: AppState, fleet: FleetState) -> AppState:
 
 
 def open_host(state: AppState) -> Result:
-    """Show the host of the current line on the ordinary screens."""
     row = selected(state)
     if row is None:
         return state, ()
@@ -123,7 +117,6 @@ def open_host(state: AppState) -> Result:
 
 
 def host_of(row: Any) -> FleetHost:
-    """Return the host of a row of hosts or GPUs."""
     host: FleetHost = row if isinstance(row, FleetHost) else row[0]
     return host
 
@@ -139,18 +132,15 @@ def show_hosts(state: AppState) -> Result:
 
 
 def sort_hosts(state: AppState, order: str, reverse: bool) -> Result:
-    """Sort by an order, which may be reversed."""
     return arrange(state, fleet_of(state)._replace(order=order, is_reversed=reverse)), ()
 
 
 def sort_by_next_column(state: AppState, step: int) -> Result:
-    """Sort by the next (1) or previous (-1) column."""
     order = neighbor([*ORDERS_BY_NAME], fleet_of(state).order, step)
     return sort_hosts(state, order, reverse=False)
 
 
 def reverse_hosts(state: AppState) -> Result:
-    """Reverse the order of the hosts."""
     fleet = fleet_of(state)
     order, reverse = ORDERS_BY_NAME[fleet.order], not fleet.is_reversed
     state = arrange(state, fleet._replace(is_reversed=reverse))
@@ -166,7 +156,6 @@ def toggle_freeze(state: AppState) -> Result:
 
 
 def clear_filter(state: AppState) -> Result:
-    """Clear the filter, or else the search, or else the pause."""
     if state.query:
         return state._replace(query=''), ()
     if not state.searched and state.frozen is not None:
@@ -175,5 +164,4 @@ def clear_filter(state: AppState) -> Result:
 
 
 def ask_again(state: AppState) -> Result:
-    """Ask the server now."""
     return state, (Refresh(), Redraw())

@@ -122,7 +122,6 @@ def trouble_of(state: AppState) -> str:
 
 
 def _now(state: AppState) -> float:
-    """Return the time that ages refer to."""
     if state.frozen is not None:
         return state.frozen.sample.timestamp
     return max(state.timestamp, fleet_of(state).fleet.timestamp)
@@ -138,7 +137,6 @@ def margins(state: AppState) -> tuple[int, int]:
 
 
 def draw_list(buf: Buffer, state: AppState, _: History) -> None:
-    """Draw the list of the screen, and the GPUs of the current line below it."""
     rows, layout, fleet = listed(state), lines_layout(state), fleet_of(state)
     name, cursor = LISTS[state.screen], current_line(state)
     where = ''
@@ -177,7 +175,6 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
 
 
 def _columns(state: AppState, name: str) -> list[Column]:
-    """Return the columns of a list, as the screen draws them."""
     hosts, now = fleet_of(state).fleet.hosts, _now(state)
     titled = titled_columns(name, fleet_of(state).fleet, now, state.width)
     columns = [_column(column, now) for column in titled]
@@ -238,7 +235,6 @@ def _glyph(gpu: FleetGpu, heights: str) -> tuple[str, Style]:
 
 
 def _reason(state: AppState, name: str) -> str:
-    """Return why a list is empty."""
     fleet = fleet_of(state)
     if not fleet.fleet.timestamp:
         return '' if fleet.error else 'Waiting for the first answer ...'
@@ -249,7 +245,6 @@ def _reason(state: AppState, name: str) -> str:
 
 
 def _detail(state: AppState) -> tuple[str, Sequence[tuple[FleetHost, FleetGpu]]]:
-    """Return a title, and the GPUs that the current line is about."""
     row, hosts = selected(state), fleet_of(state).fleet.hosts
     if state.screen in (Screen.USERS, Screen.JOBS):
         is_user = state.screen is Screen.USERS
@@ -272,7 +267,6 @@ def _detail(state: AppState) -> tuple[str, Sequence[tuple[FleetHost, FleetGpu]]]
 
 
 def _server_text(state: AppState) -> str:
-    """Return where the hosts come from, and what that costs."""
     shown = fleet_of(state)
     fleet, kinds = shown.fleet, [host.kind for host in shown.fleet.hosts if not host.is_gone]
     size = f', {fleet.size_bytes / 1e6:.2f} MB' if fleet.size_bytes else ''

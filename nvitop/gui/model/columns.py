@@ -153,7 +153,6 @@ def _owner_text(owner: Owner) -> str:
 def place_processes(
     names: Sequence[str], width: int, widths: Mapping[str, int]
 ) -> tuple[Placed, ...]:
-    """Place the columns of processes in a panel of this width."""
     cells = Cells(1, width - 2 - (width >= CLASSIC))
     if tuple(names) != DEFAULT_COLUMNS:  # chosen columns stay
         widths = {name: widest or 4 for name, widest in widths.items()}

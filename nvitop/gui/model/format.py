@@ -186,7 +186,6 @@ def format_word(word: str | None) -> str:
 
 
 def format_switch(state: str | None) -> str:
-    """Format ``Enabled`` as ``On`` and ``Disabled`` as ``Off``."""
     return {'Enabled': 'On', 'Disabled': 'Off'}.get(state or '', format_word(state))
 
 

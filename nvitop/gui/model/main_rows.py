@@ -48,7 +48,6 @@ class MainRows(NamedTuple):
 
     @property
     def listed(self) -> int:
-        """Number of lines of processes."""
         return max(0, self.processes - PROCESS_FRAME)
 
 
@@ -167,7 +166,6 @@ class Panel(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """The rank of the panel: that of its lowest size."""
         return self.sizes[0][0]
 
 

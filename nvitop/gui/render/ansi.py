@@ -86,7 +86,6 @@ def to_ansi(buffer: Buffer, theme: Theme, colors: int) -> str:
 
 
 def _code_of(look: Look) -> str:
-    """Return the sequence that sets a look; ``''`` for the default one."""
     codes = [code for name, code in _ATTRIBUTES if getattr(look, name)]
     if look.foreground != DEFAULT:
         codes.append(_color(look.foreground, 30))

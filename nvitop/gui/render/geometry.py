@@ -20,12 +20,10 @@ class Rect(NamedTuple):
 
     @property
     def right(self) -> int:
-        """The first column right of the rectangle."""
         return self.x + self.width
 
     @property
     def bottom(self) -> int:
-        """The first row below the rectangle."""
         return self.y + self.height
 
     @property
@@ -62,7 +60,6 @@ class Rect(NamedTuple):
         )
 
     def split_top(self, height: int) -> tuple[Rect, Rect]:
-        """Split into the first ``height`` rows and the rest."""
         height = max(0, min(height, self.height))
         return (
             Rect(self.x, self.y, self.width, height),
@@ -78,7 +75,6 @@ class Cells(NamedTuple):
 
     @property
     def right(self) -> int:
-        """The first column to the right of the run."""
         return self.x + self.width
 
 

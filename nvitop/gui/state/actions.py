@@ -51,7 +51,6 @@ def working_binding(state: AppState, keys: str, met: dict[Need, bool]) -> Bindin
 
 
 def unmet_need(state: AppState, binding: Binding) -> str:
-    """Return why a binding cannot work now; ``''`` if it can."""
     return next(filter(None, (need(state) for need in binding.needs)), '')
 
 
@@ -116,7 +115,6 @@ def need_processes_here(state: AppState) -> str:
 
 
 def sees_all_lines(state: AppState) -> bool:
-    """Whether no line is outside the screen."""
     layout = lines_layout(state)
     return layout.length <= layout.visible
 
@@ -138,7 +136,6 @@ def suspend(state: AppState) -> Result:
 
 
 def open_sort_menu(state: AppState) -> Result:
-    """Show the keys that sort."""
     return state._replace(prefix=state.keymap.sort_prefix(state.screen)), ()
 
 
@@ -253,7 +250,6 @@ def select_event(_: AppState, state: AppState) -> Result:
 
 
 def go_to_time(state: AppState, text: str) -> Result:
-    """Request the time that was typed."""
     if not text.strip():
         return state._replace(field=None), ()
     try:

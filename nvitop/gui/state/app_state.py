@@ -364,7 +364,6 @@ class AppState(NamedTuple):
 
     @property
     def is_paused(self) -> bool:
-        """Whether the display or the replay is paused."""
         return self.frozen is not None or (not self.origin.is_live and self.origin.is_paused)
 
     @property

@@ -75,7 +75,6 @@ def forget_settings(state: AppState) -> Result:
 
 
 def note_saved(state: AppState, event: SettingsSaved) -> AppState:
-    """Show where the settings were written, or why they could not be."""
     if event.error:
         why = f'{event.path}: {event.error}'.lstrip(': ')
         return answer(state, 'Saved', f'Not saved: {why}')
@@ -96,7 +95,6 @@ def columns_in_order(state: AppState) -> tuple[str, ...]:
 
 
 def choose_column(state: AppState) -> Result:
-    """Show or hide the column under the cursor."""
     order = columns_in_order(state)
     name = order[current_line(state) or 0]
     shown = frozenset(state.view.columns) ^ {name}
@@ -106,7 +104,6 @@ def choose_column(state: AppState) -> Result:
 
 
 def move_column(state: AppState, step: int) -> Result:
-    """Move the column under the cursor, shown or hidden."""
     order = list(columns_in_order(state))
     at = current_line(state) or 0
     to = at + step
@@ -125,7 +122,6 @@ def _arrange(
 
 
 def toggle_flat(state: AppState) -> Result:
-    """List processes one by one, or by job."""
     view = state.view._replace(flat=not state.view.flat)
     state = state._replace(view=view)
     return state if state.job is None else deselect(state), ()
@@ -153,7 +149,6 @@ def next_theme(state: AppState) -> Result:
 
 
 def next_graph(state: AppState, step: int) -> Result:
-    """Show the history of the next (1) or previous (-1) metric."""
     graphs = state.main.graphs
     metric = neighbor([metric.name for metric in GRAPHS], graphs.metric, step)
     state = state._replace(main=state.main._replace(graphs=graphs._replace(metric=metric)))

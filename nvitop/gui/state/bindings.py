@@ -58,7 +58,6 @@ def opening(
     hint: str,
     needs: tuple[Need, ...] = (),
 ) -> Binding:
-    """Return the binding of keys that open a screen."""
     name = f'open-{screen.name.lower().replace("_", "-")}'
     run = partial(navigation.open_screen, screen=screen)
     waits = screen is Screen.METRICS

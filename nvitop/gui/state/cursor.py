@@ -26,7 +26,6 @@ class ListLayout(NamedTuple):
 
     @property
     def shown(self) -> range:
-        """Indices of the lines on the screen."""
         return range(self.scroll_y, min(self.length, self.scroll_y + self.visible))
 
     def row_of(self, line: int) -> int:

@@ -177,7 +177,6 @@ def ask_for_signal(state: AppState, signal: str) -> Result:
 
 
 def next_signal(state: AppState, step: int) -> Result:
-    """Choose the next (1) or previous (-1) signal."""
     assert state.dialog is not None
     return ask_for_signal(state, neighbor(SIGNALS, state.dialog.signal, step))
 

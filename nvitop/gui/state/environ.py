@@ -63,7 +63,6 @@ def owner_lines(state: AppState) -> tuple[OwnerLine, ...]:
 
 
 def _source_text(layer: Layer) -> str:
-    """Return where a layer was read, and the parts of it that its text lacks."""
     text = f'from {_SOURCES.get(layer.source, layer.source)}'
     if layer.is_statement:
         text += ', which the process set itself'
@@ -92,7 +91,6 @@ def begin_reading(before: AppState, state: AppState) -> Result:
 
 
 def show_variables(state: AppState, event: EnvironmentRead) -> AppState:
-    """Show the variables that were read, or why they could not be read."""
     environ = state.environ
     # The user may have opened the environment of another process meanwhile.
     if event.pid != environ.pid:
@@ -108,7 +106,6 @@ def show_variables(state: AppState, event: EnvironmentRead) -> AppState:
 
 
 def toggle_secrets(state: AppState) -> Result:
-    """Show or hide the values of secrets."""
     environ = state.environ
     if not environ.variables:
         return refuse(state, 'There are no variables')

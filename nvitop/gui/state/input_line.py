@@ -37,7 +37,6 @@ def _with_filter(state: AppState, text: str) -> AppState:
 
 
 def press_in_field(state: AppState, field: TextField, key: str) -> Result:
-    """Handle a key while a line is typed."""
     if key == 'Enter' and field.purpose == 'time':
         return go_to_time(state, field.text)
     if key == 'Enter':
@@ -71,7 +70,6 @@ def _unknown_field(state: AppState, text: str) -> str:
 
 
 def search_again(state: AppState, step: int) -> Result:
-    """Go to the next (1) or previous (-1) line that matches the last search."""
     return find(state, state.searched, step), ()
 
 
@@ -106,7 +104,6 @@ def change_line(state: AppState, field: TextField, text: str) -> AppState:
 
 
 def _close(state: AppState, field: TextField) -> AppState:
-    """Discard what was typed."""
     state = state._replace(field=None)
     if field.purpose == 'filter':
         return _with_filter(state, field.before)

@@ -46,12 +46,10 @@ class Line(NamedTuple):
 
     @property
     def key(self) -> ProcessKey | JobKey:
-        """The key of the process or of the job."""
         return self.job.key if self.is_job and self.job is not None else self.process.key
 
     @property
     def processes(self) -> tuple[ProcessSample, ...]:
-        """The process, or those of the job."""
         return self.job.processes if self.is_job and self.job is not None else (self.process,)
 
 
@@ -103,7 +101,6 @@ _SUMS = ('cpu_percent', 'memory_percent', 'host_memory_bytes')
 
 
 def total_of(processes: Sequence[ProcessSample]) -> ProcessSample:
-    """Return the sums over the processes of a job."""
     first = processes[0]
     # A process has the same values of the host on all its devices.
     hosts = list({process.key[:2]: process for process in processes}.values())

@@ -78,7 +78,6 @@ LIST_ORDERS: dict[Screen, tuple[ListOrder, ...]] = {
 
 
 def list_sort(state: AppState, screen: Screen) -> Sort:
-    """Return the chosen order of the lines of a screen."""
     return dict(state.list_sorts).get(screen, Sort(LIST_ORDERS[screen][0].name))
 
 
@@ -99,7 +98,6 @@ def in_order(lines: Iterable[Any], order: ListOrder, *, reverse: bool) -> tuple[
 
 
 def order_arrow(state: AppState, screen: Screen) -> str:
-    """Return the arrow at the heading of the column by which the lines are sorted."""
     name, reverse = list_sort(state, screen)
     return '▼' if _order(screen, name).is_descending != reverse else '▲'
 
@@ -109,7 +107,6 @@ def _order(screen: Screen, name: str) -> ListOrder:
 
 
 def sort_list(state: AppState, order: str, *, reverse: bool) -> Result:
-    """Sort the lines of the screen, and name the order."""
     screen = state.screen
     found = _order(screen, order)
     sorts = {**dict(state.list_sorts), screen: Sort(order, reverse)}
@@ -174,7 +171,6 @@ def sort_by(state: AppState, sort: Sort) -> AppState:
 
 
 def panel_rows(state: AppState) -> MainRows:
-    """Return how the panels of the main screen share its rows."""
     return main_rows(
         state.page_devices,
         state.view,
@@ -261,7 +257,6 @@ def _tree_widths(rows: tuple[TreeRow, ...]) -> dict[str, int]:
 
 
 def tree_columns(state: AppState) -> tuple[Placed, ...]:
-    """Return the columns of the tree; the last one is the command with its branches."""
     return place(TREE_COLUMNS, Cells(0, state.width), state.tree_widths)
 
 

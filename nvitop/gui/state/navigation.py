@@ -88,13 +88,11 @@ def move_sideways(state: AppState, columns: int) -> Result:
 
 
 def move_by_steps(state: AppState, steps: int) -> Result:
-    """Scroll long lines by the step of the screen."""
     lines = state.spec.long_lines
     return move_sideways(state, 0 if lines is None else steps * lines.step)
 
 
 def move_to_edge(state: AppState, direction: int) -> Result:
-    """Scroll long lines to their beginning (-1) or end (1)."""
     return move_sideways(state, direction * MAX_SCROLL)[0], ()
 
 
@@ -150,7 +148,6 @@ def is_double(state: AppState, event: MousePressed) -> bool:
 
 
 def is_on_line(state: AppState, event: MousePressed) -> bool:
-    """Whether a click selects a line."""
     if state.screen is Screen.MAIN:
         return event.hit[0] in ('process', 'job')
     return state.spec.has_lines and lines_layout(state).at(event.y) is not None

@@ -50,17 +50,14 @@ class ProblemCount(NamedTuple):
 
     @property
     def varies(self) -> bool:
-        """Whether the reason may differ from sample to sample."""
         return self.severity is not None or self.kind in _VARYING
 
     @property
     def is_failure(self) -> bool:
-        """Whether it is a failure, as in :attr:`nvitop.sampling.types.Problem.is_failure`."""
         return self.kind not in NO_FAILURES
 
 
 def problem_key(line: ProblemCount) -> tuple[object, ...]:
-    """Return a key that identifies a line while it is listed."""
     reason = '' if line.varies else line.reason
     return line.where, line.what, line.kind, line.severity is None, reason
 

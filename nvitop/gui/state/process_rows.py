@@ -122,7 +122,6 @@ def _has_host_part(process: HostProcessSample, prefix: str, word: str) -> bool:
 
 
 def filter_processes(processes: Iterable[ProcessSample], query: Query) -> tuple[ProcessSample, ...]:
-    """Return the processes that match, in the same order."""
     if not query:
         return tuple(processes)
     return tuple(process for process in processes if matches(process, query))
@@ -193,7 +192,6 @@ ORDERS_BY_NAME: dict[str, Order] = {order.name: order for order in ORDERS}
 
 
 def is_descending(sort: Sort) -> bool:
-    """Whether the highest values come first."""
     return ORDERS_BY_NAME[sort.order].is_descending != sort.reverse
 
 
@@ -222,7 +220,6 @@ def order_key(sort: Sort) -> Callable[[ProcessSample], list[object]]:
 
 
 def sort_processes(processes: Iterable[ProcessSample], sort: Sort) -> list[ProcessSample]:
-    """Return the processes in this order. Unavailable values come last in both directions."""
     return sorted(processes, key=order_key(sort), reverse=is_descending(sort))
 
 
@@ -235,7 +232,6 @@ def describe_order(sort: Sort) -> str:
 
 
 def is_listed(process: ProcessSample, wanted: ProcessFilter) -> bool:
-    """Whether a process matches the filter of the options."""
     return (
         (wanted.users is None or process.username in wanted.users)
         and (wanted.pids is None or process.key.pid in wanted.pids)
@@ -320,7 +316,6 @@ def _add(
 
 
 def subtree(rows: Sequence[TreeRow], index: int) -> tuple[TreeRow, ...]:
-    """Return a row and the rows of its descendants."""
     end = index + 1
     while end < len(rows) and rows[end].depth > rows[index].depth:
         end += 1
@@ -413,7 +408,6 @@ def processes_of(
 
 
 def summarize(name: str | None, rows: Sequence[ProcessSample]) -> UserSummary:
-    """Return the sums of these processes under a name."""
     memory = [row.gpu_memory_bytes for row in rows]
     known = [size for size in memory if size is not None]
     utilization: dict[DeviceKey, float] = {}

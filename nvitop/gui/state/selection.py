@@ -65,7 +65,6 @@ def select_key(state: AppState, key: ProcessKey) -> AppState:
 
 
 def turn_job(state: AppState) -> Result:
-    """Fold or unfold the selected job, or that of the selected process."""
     index = current_line(state)
     job = None if index is None else process_lines(state)[index].job
     if job is None:
@@ -83,7 +82,6 @@ def select_folded(state: AppState) -> AppState:
 
 
 def clear_selection(state: AppState) -> AppState:
-    """Clear selection and tags on all screens."""
     positions = {
         screen: position._replace(key=None) if screen in (Screen.MAIN, Screen.TREE) else position
         for screen, position in state.positions.items()
@@ -96,7 +94,6 @@ def clear_selection(state: AppState) -> AppState:
 
 
 def tree_tags(state: AppState) -> frozenset[tuple[int, float]]:
-    """Return PIDs and start times of all tagged processes."""
     return state.tagged_hosts | {key[:2] for key in state.main.tagged}
 
 
@@ -143,7 +140,6 @@ def select_device(state: AppState, key: DeviceKey | None) -> AppState:
 
 
 def toggle_device(state: AppState, key: DeviceKey) -> AppState:
-    """Select a device, or none if it is selected already."""
     return select_device(state, None if state.main.selected_device == key else key)
 
 
@@ -164,7 +160,6 @@ def select_next_device(state: AppState, step: int) -> Result:
 
 
 def toggle_page(state: AppState) -> Result:
-    """Show or leave the page of the selected device."""
     main = state.main._replace(shows_page=not state.main.shows_page)
     return state._replace(main=main).at(state.position._replace(scroll_y=0)), ()
 

@@ -108,7 +108,6 @@ def _click(state: AppState, event: events.MousePressed) -> Result:
 
 
 def _press_all(state: AppState, keys: str) -> Result:
-    """Press keys in a row, which a click on the hint of a key does."""
     effects: tuple[events.Effect, ...] = ()
     for key in keys.split(' '):
         state, more = _press(state, events.KeyPressed(key))
@@ -236,7 +235,6 @@ def _show_outcome(state: AppState, event: events.SignalSent) -> AppState:
 
 
 def _only_state(change: Callable[[AppState, Any], AppState]) -> Callable[[AppState, Any], Result]:
-    """Return a handler without effects."""
     return lambda state, event: (change(state, event), ())
 
 

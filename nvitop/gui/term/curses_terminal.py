@@ -256,5 +256,4 @@ class CursesTerminal(abc.ABC):
 
 
 def terminal_type() -> str:
-    """Return the value of ``TERM`` in quotes."""
     return repr(os.environ.get('TERM', ''))

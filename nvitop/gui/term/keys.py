@@ -77,7 +77,6 @@ _SGR_MOUSE = re.compile(r'<(\d+);(\d+);(\d+)')
 
 
 def key_name(char: str) -> str:
-    """Return the name of the key that sends this character."""
     if char in _CONTROLS:
         return _CONTROLS[char]
     if char < ' ':
@@ -113,7 +112,6 @@ class Decoder:
 
     @property
     def is_pasting(self) -> bool:
-        """Whether a paste has begun and not ended."""
         return self._paste is not None
 
     def feed(self, data: bytes) -> list[InputEvent]:

@@ -66,7 +66,6 @@ SIGNALS = (
 
 
 def escape_delay(environ_value: str | None) -> float:
-    """Return the delay in seconds set by ``ESCDELAY`` (milliseconds)."""
     if environ_value is not None and environ_value.isdecimal():
         return min(int(environ_value), 1000) / 1000
     return ESCAPE_DELAY
@@ -106,7 +105,6 @@ class PosixInput:
 
     @contextlib.contextmanager
     def signals_caught(self) -> Iterator[None]:
-        """Turn signals into events for the block, then restore the previous handlers."""
         previous = {number: signal.signal(number, _ignore) for number in SIGNALS}
         previous_fd = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         try:

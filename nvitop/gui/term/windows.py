@@ -156,7 +156,6 @@ class WindowsInput:
 
     @contextlib.contextmanager
     def signals_caught(self) -> Iterator[None]:
-        """Turn signals into events for the block, then restore the previous handlers."""
         numbers = [signal.SIGINT, signal.SIGTERM]
         if hasattr(signal, 'SIGBREAK'):  # the console is about to close
             numbers.append(signal.SIGBREAK)

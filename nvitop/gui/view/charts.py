@@ -108,13 +108,11 @@ class Ruler:
         return width - 1 - round(age / self.cell_seconds(width))
 
     def cell_seconds(self, width: int) -> float:
-        """Return the time of a cell of a history of this width."""
         if self.minutes:
             return max(60.0 * self.minutes / width, self._history.device_slot)
         return max(CELL_SECONDS, self._history.device_slot)
 
     def values(self, key: Hashable, metric: str, width: int) -> list[float | None]:
-        """Return the values in a history of this width, oldest first."""
         seconds = self.cell_seconds(width) * width
         return self.history(width).values(key, metric, seconds, width)
 
@@ -210,7 +208,6 @@ _TITLE, _VALUE, _LEAST_BAR, _WIDEST_BAR, _WITH_BAR = 12, 15, 8, 30, 70
 
 
 def history_x(width: int) -> int:
-    """Return the column in which the histories of series begin, in an area of this width."""
     return _TITLE + _VALUE + 2 + (_bar_width(width) + 2 if _bar_width(width) else 0)
 
 

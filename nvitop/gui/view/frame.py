@@ -92,7 +92,6 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
 
 
 def _mark_words(buf: Buffer, words: Sequence[str]) -> None:
-    """Mark the words of a search below the first line."""
     for y, line in enumerate(buf.lines()):
         for word in words if y else ():
             text = line if word != word.lower() else line.lower()

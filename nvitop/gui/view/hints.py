@@ -101,7 +101,6 @@ def _draw_hint(buf: Buffer, x: int, y: int, hint: Hint) -> None:
 
 
 def _menu(state: AppState) -> list[Hint]:
-    """Return the hints of the last row."""
     if state.field is not None:
         return [Hint((key,), words) for key, words in _TYPING[state.field.purpose]]
     hints = []

@@ -113,7 +113,6 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
 
 
 def _window(panel: MainRows, room: int, selected: DeviceKey | None) -> tuple[int, int]:
-    """Return the rows on the screen: around the selected device if there is no room for all."""
     count = len(panel.shown.rows)
     if panel.lines > 1 or count <= room:
         return 0, count
@@ -218,7 +217,6 @@ def _draw_row(
     rows: Sequence[GpuRow],
     top: float | None,
 ) -> None:
-    """Draw a device in an area of one or more lines."""
     device, y = row.device, area.y
     buf.hit(area, 'device', device.key)
     history = columns[-1] if columns[-1].column.name == 'history' else None
@@ -260,7 +258,6 @@ def _draw_row(
 
 
 def _draw_silent(buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, lines: int) -> None:
-    """Draw a device without values: its index, its state, and why."""
     x = 0
     for each in columns:
         if each.column.name in ('index', 'mark', 'name', 'state'):
@@ -280,7 +277,6 @@ def _draw_silent(buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, li
 
 
 def _draw_asleep(buf: Buffer, line: Rect, device: DeviceSample, *, is_selected: bool) -> None:
-    """Draw that the only GPU is asleep, and which key wakes it."""
     state, _, wakes = safe(device.reason or 'asleep').partition('; press r')
     is_off = '(D3cold)' in state
     words = f'GPU {device.key.label} {"has been" if " for " in state else "is"} {state}'
@@ -372,7 +368,6 @@ def _draw_free(
     free: Sequence[GpuRow],
     shown: DeviceView,
 ) -> None:
-    """Draw the row that free devices share."""
     left = next(each.x for each in columns if each.column.name == 'state')
     labels = fmt.join_labels(row.device.key.label for row in free)
     x = max(2, left - 1 - cell_width(labels))
@@ -440,7 +435,6 @@ def _series(row: GpuRow, metric: Metric) -> MetricLine:
 
 
 def _memory_text(device: DeviceSample) -> tuple[str, str]:
-    """Return used and installed memory."""
     used, total = device.memory_used_bytes, device.info.memory_total_bytes
     text = fmt.format_part(used, total)
     now, _, whole = text.partition('/')

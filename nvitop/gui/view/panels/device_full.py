@@ -74,7 +74,6 @@ def _headings(width: int, traits: _Traits, columns: Sequence[Placed]) -> list[li
 
 
 def _in_columns(columns: Sequence[Placed], left: str, right: str) -> str:
-    """Return texts in the columns of the third cell."""
     state, user = columns
     return f' {pad(left, state.width)}{" " * (user.x - state.right)}{pad(right, user.width)} '
 
@@ -144,7 +143,6 @@ def _with_reason(left: str, reason: str, width: int) -> str:
 
 
 def _spread(left: str, right: str, width: int) -> str:
-    """Return a text at the left end and one at the right end of a cell."""
     return left + pad(right, width - cell_width(left), '>')
 
 
@@ -181,7 +179,6 @@ _LABEL = len('UTIL')
 
 
 def _draw_bars(buf: Buffer, y: int, cells: Cells, device: DeviceSample, view: ViewState) -> None:
-    """Draw the bars of memory and utilization of a device, each with its right border."""
     used, clock = device.memory_used_bytes, device.sm_clock_mhz
     memory = '' if used is None else f'{used / GiB:.1f} GiB'
     bars = (
@@ -202,7 +199,6 @@ def _draw_bars(buf: Buffer, y: int, cells: Cells, device: DeviceSample, view: Vi
 def _draw_bar(
     buf: Buffer, area: Rect, label: str, percent: float | None, text: str, style: Style
 ) -> None:
-    """Draw label, bar, percentage and a text at the right end if there is room for it."""
     x = area.x + buf.write(area.x, area.y, f'{label:<{_LABEL}}') + 1
     right = area.right - _TEXT - 1
     if right - x < _LEAST_WITH_TEXT:
@@ -325,7 +321,6 @@ def _cells(width: int, name_width: int) -> tuple[Cells, ...]:
 
 
 def _place(cells: Cells) -> tuple[Placed, ...]:
-    """Return the places of state and user in the third cell, which has padding at each side."""
     state, user = (DEVICE_COLUMNS_BY_NAME[name] for name in ('state', 'user'))
     room = cells.width - 2 - user.gap
     width = _WIDE_STATE if room >= _WIDE_STATE + _USER_WITH_JOB else _NARROW_STATE

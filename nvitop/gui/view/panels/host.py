@@ -68,7 +68,6 @@ def _cells(parts: Sequence[Pieces]) -> int:
 
 
 def _parts(host: HostSample, is_alone: bool) -> list[list[tuple[str, Style]]]:
-    """Return CPU, memory, swap and load: label, bar and value."""
     parts: list[list[tuple[str, Style]]] = []
     if host.cpu_percent is not None:
         count = '' if host.cpu_count is None else f' of {host.cpu_count}'
@@ -114,7 +113,6 @@ def _draw_below(
 
 
 def _draw_cores(buf: Buffer, cells: Cells, y: int, percents: Sequence[float]) -> None:
-    """Draw a bar for each core, or for several neighbors if there are more cores than cells."""
     together = -(-len(percents) // cells.width)
     groups = [percents[i : i + together] for i in range(0, len(percents), together)]
     levels = [min(7, int(sum(group) / len(group) * 8 / 100.001)) for group in groups]

@@ -297,7 +297,6 @@ def _commands(lines: Sequence[Line], columns: Sequence[Placed], listed: ProcessV
 
 
 def _unseen_order(columns: Sequence[Placed], listed: ProcessView) -> str:
-    """Return the sort order for the title if its column is hidden, else ``''``."""
     seen = [each.column.order for each in columns]
     if listed.sort == Sort() or listed.sort.order in seen:
         return ''
@@ -305,7 +304,6 @@ def _unseen_order(columns: Sequence[Placed], listed: ProcessView) -> str:
 
 
 def _title(listed: ProcessView, first: int, shown: int, order: str) -> tuple[Item, ...]:
-    """Return which lines are visible, how many jobs and processes there are, and their order."""
     count, total = listed.processes, len(listed.lines)
     if listed.is_report:
         text = f'Processes: {count}'
@@ -327,7 +325,6 @@ def _title(listed: ProcessView, first: int, shown: int, order: str) -> tuple[Ite
 
 
 def _notes(listed: ProcessView, sample: Sample) -> tuple[Item, ...]:
-    """Return warnings about the list."""
     silent = unknown_devices(sample)
     notes = list(listed.notes)
     if has_no_lists(sample):
@@ -343,7 +340,6 @@ def _arrow(sort: Sort) -> str:
 
 
 def _is_elsewhere(process: ProcessSample, selected: ProcessKey | JobKey | None) -> bool:
-    """Return whether this is the selected process on another device."""
     key = process.key
     return isinstance(selected, ProcessKey) and key != selected and key[:2] == selected[:2]
 

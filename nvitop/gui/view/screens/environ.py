@@ -45,7 +45,6 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
 
 
 def _titles(environ: EnvironState) -> tuple[str, ...]:
-    """Return the title, the longest form first."""
     title = f'Environment of process {environ.pid}'
     who = (f'{title} ({safe(environ.title)})',) if environ.title else ()
     return (*who, title, f'Environment of {environ.pid}')

@@ -72,7 +72,6 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
 
 
 def _facts(process: ProcessSample, width: int) -> list[tuple[str, str]]:
-    """Return rows of text, each with a label: start, job and directory, then the whole command."""
     room = max(2, width - _LABEL - 2)
     start = fmt.format_start(process.key.start_time, process.running_time_seconds)
     age = fmt.format_age(process.running_time_seconds)
@@ -92,7 +91,6 @@ def _facts(process: ProcessSample, width: int) -> list[tuple[str, str]]:
 
 
 def _why_missing(state: AppState, key: ProcessKey, device: DeviceSample | None) -> str:
-    """Return why the process is missing: it has exited, or the GPU does not report its processes."""
     if device is not None and device.status != 'ok':
         return safe(f'GPU {key.device.label}: {device.reason or device.status}')
     if key.device in devices_without_list(state.shown):

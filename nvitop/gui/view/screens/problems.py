@@ -92,7 +92,6 @@ def _draw_card(
 
 
 def _title(lines: tuple[ProblemCount, ...]) -> str:
-    """Return the number of problems now and in the past."""
     failures = [line.is_current for line in lines if line.is_failure]
     return f'Problems {sum(failures)} now, {len(failures) - sum(failures)} past'
 
@@ -113,7 +112,6 @@ def _in_full(line: ProblemCount, state: AppState, area: Rect) -> str:
 
 
 def _cost(state: AppState, width: int) -> str:
-    """Return the cost of nvitop itself, in words that fit."""
     costs = state.shown_tally.costs
     seconds = costs[-1][0] - costs[0][0] if costs else 0.0
     if seconds <= 0:

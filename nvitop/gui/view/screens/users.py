@@ -197,7 +197,6 @@ def _draw_detail(
     devices: Sequence[GpuRow],
     history: History,
 ) -> None:
-    """Draw the processes of a user or owner, and the utilization of their GPUs."""
     rows: list[ProcessSample] = processes_of(state.rows, user.name, by_owner=state.sums_by_owner)
     where = f' on {devices_text(user.devices)}' if user.devices else ''
     count = f'{user.processes} process{"" if user.processes == 1 else "es"}'
@@ -238,7 +237,6 @@ def _draw_detail(
 
 
 def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
-    """Draw the number of users or owners, the period of the hours, and what the sums lack."""
     word = 'Job' if state.sums_by_owner else 'User'
     title = f'{word}s {users}' if users else f'{word}s'
     silent = sum(process.gpu_memory_bytes is None for process in state.rows)
