@@ -47,11 +47,6 @@ def test_batch_of_keys_is_drawn_once() -> None:
     assert len(terminal.frames) == 3
 
 
-def test_unchanged_state_is_not_drawn_again() -> None:
-    _, terminal, _ = run(send(SampleArrived(sample())), send(), send(), send(KeyPressed('Esc')))
-    assert len(terminal.frames) == 2
-
-
 def test_shown_values_are_demanded() -> None:
     _, _, measuring = run(
         send(SampleArrived(sample('processes200'))),
@@ -104,22 +99,3 @@ def test_error_in_a_view_restores_the_terminal(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ZeroDivisionError):
         app.run(FakeMeasuring())
     assert not terminal.is_open
-
-
-def test_clock_is_redrawn_together_with_the_sample() -> None:
-    times = iter([5.0, 5.98, 5.98, 6.02, 6.02, 6.3, 6.3, 7.1, 7.1])
-    waits = []
-
-    class Terminal(HeadlessTerminal):
-        def wait(self, timeout: float | None) -> list[Event]:
-            waits.append(timeout)
-            return super().wait(timeout)
-
-    terminal = Terminal(ends=True)
-    app = App(
-        terminal, AppState(MONITOR), wall_clock=lambda: next(times, 9.5), monotonic=lambda: 1.0
-    )
-    for number in (1, 2, 3):
-        terminal.send(SampleArrived(sample(sequence=number)))
-    app.run(FakeMeasuring())
-    assert waits == pytest.approx([0.12, 1.08, 0.8, 1.0])

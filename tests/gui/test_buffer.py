@@ -108,19 +108,3 @@ def test_buffer_shows_the_same_as_a_grid_of_cells(steps: list[tuple[object, ...]
             grid.write(x, y, text, style, width)
     assert grid_of(buffer) == grid.cells
     assert buffer.lines() == [''.join(c for c, _ in row).rstrip(' ') for row in grid.cells]
-
-
-def test_restyle_changes_empty_cells_only_if_it_is_visible() -> None:
-    buffer = Buffer(6, 1)
-    buffer.write(2, 0, 'ab', CPU)
-    buffer.restyle(Rect(0, 0, 6, 1), reverse=True)
-    assert buffer.row(0) == ((2, 'ab', CPU._replace(reverse=True)),)
-
-
-def test_clear_covers_only_its_rectangle() -> None:
-    buffer = Buffer(5, 3)
-    for y in range(3):
-        buffer.write(0, y, 'abcde')
-    buffer.clear(Rect(3, 1, 9, 9))
-    assert buffer.lines() == ['abcde', 'abc', 'abc']
-    assert buffer.row(1) == ((0, 'abc', PLAIN), (3, '  ', PLAIN))

@@ -97,23 +97,6 @@ def test_ruler_names_times_that_are_complete_and_a_chosen_metric() -> None:
     assert re.search(r'UTIL +POWER +(┬90s +)?┬60s +┬30s +now │$', heading)
 
 
-def test_history_of_a_device_without_utilization_is_that_of_its_memory() -> None:
-    device = gpu(0, 'A', mig_mode='Enabled', gpu_utilization_percent=None, memory_percent=50.0)
-    sample = machine(device)
-    buffer = panel(sample, 120, 1, history=history_of(sample))
-    assert ' mem  ' in buffer.lines()[2]
-    assert {style.role for style in styles_of(buffer, '▄▄')} == {Role.MEMORY}
-
-
-def test_mig_devices_are_indented_with_their_profile_memory_and_owner() -> None:
-    parent = gpu(0, 'A', mig_mode='Enabled', gpu_utilization_percent=None)
-    parts = [mig(parent, i, '1g.10gb', i, 10 * GIB, GIB) for i in (0, 1)]
-    running = (process(parts[0], 3, 'x', username='dave', gpu_memory_bytes=GIB),)
-    lines = panel(machine(parent, *parts, processes=running), 120).lines()[3:]
-    assert re.match(r'│  ├ 0  1g.10gb +in use +dave .* 1\.0/10 ', lines[0])
-    assert re.match(r'│  └ 1  1g.10gb ', lines[1])
-
-
 def test_free_mig_device_does_not_fill_with_the_memory_of_its_neighbor() -> None:
     parent = SAMPLES['mig'].devices[0]
     parts = [mig(parent, i, '1c.4g.40gb', 1, 40 * GIB, 11 * GIB) for i in (0, 1)]
@@ -142,20 +125,6 @@ def test_sleeping_gpu_is_one_sentence_with_the_key_that_wakes_it() -> None:
     (line,) = panel(machine(asleep), 120).lines()[2:]
     assert f'asleep    {reason[7:]} ' in line
     assert '0!' not in line
-
-
-def test_users_of_graphics_are_named_while_only_they_use_the_gpu() -> None:
-    def words(percent: int, *types: str) -> list[str]:
-        device = gpu(0, 'A', gpu_utilization_percent=percent)
-        running = [
-            process(device, 1 + i, 'x', type=kind, username=kind, gpu_memory_bytes=(9 - i) * MIB)
-            for i, kind in enumerate(types)
-        ]
-        return panel(machine(device, processes=tuple(running))).lines()[2].split()[2:4]
-
-    assert words(40, 'G') == ['busy', 'G']
-    assert words(40, 'G', 'C') == ['busy', 'C']
-    assert words(3, 'G')[0] == 'free'
 
 
 def test_mark_is_a_word_and_taller_rows_have_the_whole_problem() -> None:
@@ -205,24 +174,6 @@ def test_full_form_marks_a_finding_in_red() -> None:
         assert styles_of(buffer, 'hot') == styles_of(buffer, '93°C') == {_WARNING}
         # The mark does not replace the percentage at the bar.
         assert '\n'.join(buffer.lines()[1:]).count('87%') == 1 + (width > 100)
-
-
-def test_long_name_keeps_its_right_end_and_gets_more_room_on_a_wider_screen() -> None:
-    device = SAMPLES['workstation'].devices[1]._replace(gpu_utilization_percent=50)
-    for width, name in ((79, '  RTX 4090 Laptop GPU  Off'), (90, '  GeForce RTX 4090 Laptop GPU')):
-        assert name in panel(machine(device), width, full=True).lines()[4]
-
-
-def test_headings_of_the_full_form_depend_on_the_devices() -> None:
-    plain = gpu(0, 'A', mig_mode=None)
-    windows = gpu(0, 'A', current_driver_model='WDM')
-    for devices, heading in (
-        ((plain,), 'Persistence-M│'),
-        # One GPU with a MIG mode is enough.
-        ((plain, gpu(1, 'B')), ' MIG M. │'),
-        ((windows,), 'TCC/WDDM │'),
-    ):
-        assert heading in panel(machine(*devices), 79, full=True).lines()[1]
 
 
 def test_full_form_has_columns_for_state_and_user() -> None:

@@ -6,10 +6,8 @@ import re
 
 import pytest
 
-from nvitop.basics.units import GiB
 from nvitop.gui.model.choices import DETAILS, Screen
 from nvitop.gui.model.device_columns import FACT_METRICS
-from nvitop.gui.render.style import Role
 from nvitop.gui.state.events import MouseScrolled, Quit
 from nvitop.gui.state.lists import process_lines
 from nvitop.gui.state.update import update
@@ -18,7 +16,7 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, DeviceSample, Problem
 from tests.gui.drawing import click_hit, lines_of, state_on, text_of
 from tests.gui.driving import after, arrived, demand_of, press, pressed, state_of, texts
-from tests.gui.samples import SAMPLES, history_of, process
+from tests.gui.samples import SAMPLES
 
 EIGHT = SAMPLES['h100x8']
 
@@ -34,22 +32,6 @@ def test_digits_select_a_gpu_and_its_processes() -> None:
     assert len(devices_of(f'{index} {index}')) > 1
     assert '[GPU 7]' in lines_of(state_on('h100x8', 120, 30, '7'))[0]
     assert texts(pressed(state_of(EIGHT), '9')) == ['There is no GPU 9']
-
-
-def test_esc_deselects_the_gpu_last() -> None:
-    state = pressed(state_of(EIGHT), '0', 'Down', '\\', 'p', 'Enter')
-    for _ in range(2):
-        state = pressed(state, 'Esc')
-        assert state.main.selected_device is not None
-    assert (state.query, state.selected) == ('', None)
-    assert pressed(state, 'Esc').main.selected_device is None
-
-
-def test_enter_on_a_user_shows_their_processes() -> None:
-    state = pressed(state_of(EIGHT), '\\', *'user:x', 'Ctrl-U', 'Enter', 'U', 'Enter')
-    assert state.screen is Screen.MAIN
-    (name,) = {row.username for row in state.rows}
-    assert state.query == f'user:"{name}"'
 
 
 def test_enter_on_a_problem_selects_its_gpu() -> None:
@@ -121,35 +103,6 @@ def test_page_ends_when_its_gpu_vanishes(count: int) -> None:
     assert any(isinstance(effect, Quit) for effect in effects)
 
 
-def test_page_of_a_gpu_names_its_problem_and_who_holds_it() -> None:
-    fifth = EIGHT.devices[5]._replace(remapped_rows_pending=True)
-    devices = (*EIGHT.devices[:5], fifth, *EIGHT.devices[6:])
-    text = text_of(pressed(state_of(EIGHT._replace(devices=devices), 180, 60), '5', 'Enter'))
-    assert re.search('PROBLEM +pending row remapping: a memory row will .* · Reset it when', text)
-    fields = {'username': 'carol', 'running_time_seconds': 9999.0}
-    holder = process(EIGHT.devices[0], 1, 'x', gpu_memory_bytes=40 * GiB, **fields)
-    holder = holder._replace(gpu_idle_seconds=3600.0)
-    user = process(EIGHT.devices[0], 2, 'y', gpu_memory_bytes=GiB, username='dave')
-    user = user._replace(gpu_idle_seconds=0.0)
-    idle = EIGHT.devices[0]._replace(gpu_utilization_percent=3)
-    sample = EIGHT._replace(devices=(idle, *EIGHT.devices[1:]), processes=(holder, user))
-    held = 'PROBLEM +40.0 GiB of carol not used for 1h'
-    text = text_of(pressed(state_of(sample, 140, 50), '0', 'Enter'))
-    assert re.search(f'{held}; another process uses the GPU +│', text)
-    text = text_of(pressed(state_of(sample._replace(processes=(holder,)), 140, 50), '0', 'Enter'))
-    assert re.search(f'{held} +│', text)
-
-
-def test_the_selected_row_is_filled_and_its_page_has_no_cursor() -> None:
-    state = state_on('h100x8', 120, 30, '1')
-    buffer = draw_frame(state, History())
-    row = next(y for y, line in enumerate(buffer.lines()) if line.startswith('│    1 '))
-    styles = {style.back or style.role for x, text, style in buffer.row(row) if 0 < x < 70}
-    assert styles - {Role.TRACK} == {Role.SELECTED}
-    page = draw_frame(press(state, 'Enter')[0], History())
-    assert not any(style.role is Role.SELECTED for y in range(29) for _, _, style in page.row(y))
-
-
 def test_the_only_gpu_says_that_it_is_asleep_and_how_to_wake_it() -> None:
     first = EIGHT.devices[0]
     asleep = DeviceSample(first.key, first.info, 'asleep', 'asleep (D3cold); press r to wake it')
@@ -184,13 +137,3 @@ def test_escape_leaves_a_machine_of_a_fleet_when_nothing_is_left_to_clear() -> N
     chosen = state._replace(origin=state.origin._replace(is_chosen=True))
     assert press(chosen, 'Esc')[1] == ()
     assert press(chosen, 'Esc', 'Esc')[1] == (Quit(),)
-
-
-def test_the_only_gpu_shows_its_fan_and_the_most_memory_in_its_unit() -> None:
-    sample = SAMPLES['one']
-    device = sample.devices[0]._replace(fan_speed_percent=30)
-    sample = sample._replace(devices=(device,))
-    lines = draw_frame(state_of(sample, 120, 40), history_of(sample)).lines()
-    assert any(re.match('│ FAN +30% ', line) for line in lines)
-    at = next(i for i, line in enumerate(lines) if line.startswith('│ MEM '))
-    assert re.match(r'│ +max [\d.]+ GiB ', lines[at + 1])

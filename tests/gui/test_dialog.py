@@ -9,17 +9,11 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.dialog import SIGNALS, question, signal_targets
 from nvitop.gui.state.events import (
     ClockTicked,
-    Event,
-    FrameDrawn,
-    InputAwaited,
-    KeyPressed,
     MousePressed,
     MouseScrolled,
     Pasted,
-    Resized,
     RingBell,
     SendSignal,
-    Suspended,
 )
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
@@ -40,14 +34,6 @@ from tests.gui.driving import (
     update_all,
 )
 from tests.gui.samples import SAMPLES, with_families
-
-#: One process on two GPUs.
-TWINS = MANY._replace(
-    processes=(
-        MANY.processes[0],
-        MANY.processes[0]._replace(key=MANY.processes[0].key._replace(device=MANY.devices[1].key)),
-    )
-)
 
 
 def asked(key: str = 'K', width: int = 120, height: int = 40) -> AppState:
@@ -198,12 +184,6 @@ def test_selected_process_does_not_replace_tagged_ones_that_are_not_listed() -> 
     assert targets_of(pressed(state, 'Esc', 'Home', 'T')) == [state.rows[0].key.pid]
 
 
-def test_tagged_process_listed_on_another_gpu_is_not_counted_twice() -> None:
-    state = pressed(state_of(TWINS), 'Home', 'Space', 'Space')
-    state = arrived(state, losing(TWINS, 1))
-    assert message(pressed(state, 'T')) == ('', line_of(TWINS.processes[0]))
-
-
 # Text
 
 
@@ -295,37 +275,9 @@ def test_targets_that_the_filter_hides_are_marked(screen: str) -> None:
 # Confirmation
 
 
-@pytest.mark.parametrize('event', [Resized(90, 30), Suspended(resumed=True)])
-def test_dialog_that_is_drawn_again_has_to_be_read_again(event: Event) -> None:
-    state = after(read_dialog(asked()), event)
-    assert press(state, 'Enter')[1] == (RingBell(),)
-    assert press(read_dialog(state), 'Enter')[1] != (RingBell(),)
-
-
 def test_paste_confirms_nothing() -> None:
     state = read_dialog(asked())
     assert update(state, Pasted('\r t k 1')) == (state, ())
-
-
-def test_enter_that_is_typed_ahead_confirms_nothing() -> None:
-    assert press(asked(), 'Enter')[1] == (RingBell(),)
-    # Time alone is not enough: the question must have been drawn.
-    state = after(asked(), ClockTicked(1000.0, 0.0), InputAwaited(1000.0))
-    assert press(state, 'Enter')[1] == (RingBell(),)
-
-
-def test_enter_counts_after_the_question_was_visible_for_a_moment() -> None:
-    state = after(asked(), FrameDrawn(100.1))
-    for seconds in (100.2, 100.29):
-        state = after(state, InputAwaited(seconds), ClockTicked(seconds, 0.0))
-        # A key that comes too early does nothing, and delays nothing.
-        assert press(state, 'Enter') == (state, (RingBell(),))
-    # Input read now may have been typed while the program was blocked.
-    state = after(state, ClockTicked(107.0, 0.0))
-    assert press(state, 'Enter') == (state, (RingBell(),))
-    sent, effects = update_all(state, (InputAwaited(107.0), KeyPressed('Enter')))
-    assert [type(effect) for effect in effects] == [SendSignal]
-    assert sent.dialog is None
 
 
 def test_letters_arrows_and_clicks_choose_a_signal_and_send_none() -> None:

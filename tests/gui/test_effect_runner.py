@@ -47,15 +47,6 @@ def test_error_says_why_an_environment_cannot_be_read(child: subprocess.Popen[by
     assert 'PID namespace' in read_environment(2**31 + 5, -1.0).error
 
 
-@pytest.mark.skipif(not hasattr(os, 'waitid'), reason='needs waitid')
-def test_zombie_has_no_environment(child: subprocess.Popen[bytes]) -> None:
-    started = HostProcess(child.pid).create_time()
-    child.kill()
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    error = read_environment(child.pid, started).error
-    assert error == 'a zombie has no environment'
-
-
 def test_denied_environment_is_reported(
     child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,18 +172,6 @@ def test_zombie_is_reported(child: subprocess.Popen[bytes]) -> None:
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # without reaping it
     assert send_signal(key, 'SIGTERM') == SignalSent(key, 'SIGTERM', 'zombie')
-
-
-def test_process_with_an_unknown_status_gets_its_signal(
-    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def denied(process: host.Process) -> str:
-        raise host.AccessDenied(process.pid)
-
-    monkeypatch.setattr(host.Process, 'status', denied)
-    key = key_of(child.pid)
-    assert send_signal(key, 'SIGTERM') == SignalSent(key, 'SIGTERM', 'sent')
-    assert child.wait(PATIENCE) == -signal.SIGTERM
 
 
 @pytest.mark.parametrize('pid', [0, -1, 2**31 + 5, 2**63])

@@ -17,7 +17,7 @@ from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 from tests.gui.driving import MANY, after, press, pressed, state_of, texts
-from tests.gui.samples import SAMPLES, with_families
+from tests.gui.samples import SAMPLES
 
 PROCESS = ProcessSample(
     ProcessKey(4321, 1.0, DeviceKey(1, 0, 'MIG-ab12')),
@@ -91,16 +91,6 @@ def test_enter_on_a_user_or_job_lists_no_others(keys: tuple[str, ...], query: st
     assert [row.key.pid for row in state.rows] == [1]
     again = pressed(state, *keys)
     assert again.query == query
-
-
-@pytest.mark.parametrize('text', ['type:g', 'TYPE:c GPU:1:0', 'gpu:0', 'name', 'user:ann type:c'])
-def test_process_on_devices_matches_in_the_tree_as_in_the_list(text: str) -> None:
-    device = DeviceKey(1, 0, 'MIG-abc')
-    use = ProcessSample(ProcessKey(9, 1.0, device), 'C', name='name', username='ann')
-    process = HostProcessSample(9, 1.0, username='ann', devices=(device,))
-    query = parse_query(text)
-    assert matches_host_process(process, query, {(9, 1.0): [use]}) is matches(use, query)
-    assert matches_host_process(process, query, {(9, 2.0): [use]}) is False
 
 
 def test_words_must_match_on_the_same_device() -> None:
@@ -180,32 +170,6 @@ def test_search_moves_to_lines_of_other_screens(screen: str, text: str) -> None:
     assert any(text in each for each in seen)
     assert not texts(found)
     assert texts(pressed(state, '/', *'~~~')) == ['Not found: ~~~']
-
-
-@pytest.mark.parametrize('screen', ['', 't'])
-def test_search_without_a_match_shows_a_notice_until_the_text_changes(screen: str) -> None:
-    state = pressed(state_of(with_families(MANY)), *screen.split(), 'Down')
-    selected = state.position.key
-    state = pressed(state, 'F3', *'~~~')
-    for keys in ((), ('Down', 'F3'), ('Enter',)):
-        kept = pressed(state, *keys)
-        assert texts(kept) == ['Not found: ~~~']
-        assert kept.position.key == selected
-    for keys in (('Esc',), ('Ctrl-U',), ('Ctrl-U', *'user:')):
-        assert texts(pressed(state, *keys)) == []
-
-
-def test_search_reports_that_it_looks_only_at_filtered_processes() -> None:
-    hidden = MANY.processes[-1].key.pid
-    state = pressed(state_of(MANY), '\\', *f'pid:{MANY.processes[0].key.pid}', 'Enter')
-    state = pressed(state, 'F3', *str(hidden))
-    assert texts(state) == [f'Not found: {hidden} among the filtered processes']
-
-
-def test_words_on_the_screen_can_be_searched() -> None:
-    zombie = PROCESS._replace(status='zombie', command=None)
-    assert matches(zombie, parse_query('<defunct>'))
-    assert matches(zombie, parse_query('python3'))
 
 
 def test_unknown_field_is_an_error_and_the_line_stays_open() -> None:

@@ -15,20 +15,6 @@ from tests.gui.samples import SAMPLES
 pytestmark = pytest.mark.usefixtures('utc')
 
 
-@pytest.mark.parametrize(
-    ('width', 'keys', 'left', 'right'),
-    [
-        (80, r'\ b o b', 'Filter: bob', '1 of 8'),
-        (40, r'\ ' + 'x ' * 30, f'Filter: ..{21 * "x"}', '0 of 8'),
-        (40, 'F3 a l i Down', 'Search: ali', '2 of 4'),
-    ],
-)
-def test_input_line_has_the_number_of_matches(width: int, keys: str, left: str, right: str) -> None:
-    # In full, the panels above the list fill the screen.
-    line = lines_on('h100x8', width, 12, 'f', *keys.split())[0]
-    assert line == left + right.rjust(width - len(left))
-
-
 @pytest.mark.parametrize('simulated', ['', 'lost'])
 @pytest.mark.parametrize('keys', ['t', '!', 'U', 'C', 'h', 'Down Enter', 'Down e'])
 def test_every_title_has_the_badges_of_a_frozen_and_a_simulated_machine(

@@ -9,9 +9,9 @@ import pytest
 
 from nvitop.console.options import Options
 from nvitop.fleet.demo import DemoSource
-from nvitop.fleet.lists import ListColumn, fleet_text, free_ranges, memory_text
+from nvitop.fleet.lists import fleet_text, memory_text
 from nvitop.fleet.source import HostSource, Pace
-from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetGpu, FleetHost
+from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost
 from nvitop.gui.fleet.command import begin_with, state_of
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS
@@ -25,7 +25,6 @@ from nvitop.gui.state.events import (
     MousePressed,
     OpenHost,
     Quit,
-    Resized,
 )
 from nvitop.gui.state.keymap import rebind
 from nvitop.gui.view.frame import draw_frame
@@ -94,19 +93,6 @@ def test_users_and_jobs_are_listed_with_their_gpus_below() -> None:
     lines = frame(screen(40, 100, 30, 'J', 'End'))  # one of four with this name
     assert '─ nb try.ipynb: 4 GPUs ─' in '\n'.join(lines)
     assert (memory_text(1e13, None), memory_text(1e13, 2e13)) == ('9313', '9313/18626')
-
-
-def test_first_line_names_the_hosts_with_free_gpus_as_far_as_there_is_room() -> None:
-    for width, text in (
-        (240, ' 96 free: gpu0017-0020, gpu0037-0040, '),
-        (120, ' 96 free: gpu0017-0020 ..  '),
-        (50, ' 96 free  '),
-    ):
-        assert text in frame(screen(40, width, 24))[0]
-    hosts = [
-        FleetHost(name, gpus=(FleetGpu('', state='free'),)) for name in ('b9', 'b10', 'a', 'b12')
-    ]
-    assert free_ranges(hosts) == ['a', 'b9-10', 'b12']
 
 
 def test_table_on_a_terminal_cuts_no_word_and_marks_unknown_users() -> None:
@@ -226,21 +212,6 @@ def test_clicks_select_and_open_hosts_and_press_hints() -> None:
     assert update_fleet(state, event)[0].screen is Screen.PROBLEMS
 
 
-@pytest.mark.parametrize('key', ['', 'g', 'U', 'J'])
-def test_only_visible_rows_of_thousands_are_formatted(
-    key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    state, shown, cells = screen(1000, 120, 40, *key), ListColumn.shown, []
-
-    def counted(column: ListColumn, row: object, now: float) -> str:
-        cells.append(column.name)
-        return shown(column, row, now)
-
-    monkeypatch.setattr(ListColumn, 'shown', counted)
-    draw_frame(state, History())
-    assert len(cells) < 1000
-
-
 def test_search_and_order_of_hosts() -> None:
     state = screen(40, 120, 30, '/', *'23', 'Enter', 'n')
     assert '23' in selected(state).name
@@ -350,11 +321,6 @@ def test_past_of_a_host_is_read_once() -> None:
     assert source.past() == ()  # there is no sample yet
     source.sample(Demand())
     assert [len(source.past()) > 200, source.past()] == [True, ()]
-
-
-def test_small_terminal_shows_a_message() -> None:
-    state, _ = update_fleet(screen(1, 80, 10), Resized(20, 4))
-    assert 'too small' in ''.join(draw_frame(state, History()).lines())
 
 
 def test_enter_opens_the_host_of_a_problem() -> None:

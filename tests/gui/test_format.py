@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import time
 
 import pytest
 from hypothesis import given
@@ -71,16 +70,6 @@ def test_formatted_value(result: str, expected: str) -> None:
     assert result == expected
 
 
-@pytest.mark.parametrize(
-    ('running', 'expected'),
-    [(3600.0, '14:24'), (DAY, 'Jan 20 14:24'), (400 * DAY, 'Jan 20  1970'), (1e300, 'N/A')],
-)
-def test_start_is_as_short_as_it_is_clear(running: float, expected: str) -> None:
-    at_home = 19.6 * DAY + time.timezone
-    assert f.format_start(at_home, running) == expected
-    assert f.format_start(-1e15, 1e15 + running) == 'N/A'
-
-
 def test_every_format_accepts_none_and_nan() -> None:
     formats = [g for name, g in inspect.getmembers(f) if name.startswith('format_')]
     assert len(formats) > 25
@@ -112,26 +101,6 @@ def test_columns_never_overflow(value: float) -> None:
     assert len(f.format_load(value)) == 5
     assert len(f.format_short_percent(value)) <= 3
     assert len(f.format_bytes(min(value, 1000 * 2**50 - 2**49))) <= 8
-
-
-def test_moment_is_a_time_today_and_a_date_on_other_days() -> None:
-    noon = time.mktime((2024, 1, 2, 12, 0, 0, 0, 0, -1))
-    assert f.format_moment(noon, noon + 3600) == '12:00:00'
-    assert f.format_moment(noon - 86400, noon) == 'Jan 01'
-    assert f.format_moment(noon - 365 * 86400, noon) == 'Jan 02'
-
-
-def test_timestamp_is_english_and_local(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('TZ', 'UTC')
-    time.tzset()
-    try:
-        assert f.format_timestamp(1704164645) == 'Tue Jan 02 03:04:05 2024'
-        monkeypatch.setenv('TZ', 'Etc/GMT-9')
-        time.tzset()
-        assert f.format_timestamp(1704164645) == 'Tue Jan 02 12:04:05 2024'
-    finally:
-        monkeypatch.undo()
-        time.tzset()
 
 
 @pytest.mark.parametrize(

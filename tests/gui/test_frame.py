@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.state.app_state import Notice
-from nvitop.gui.view.frame import draw_frame
-from nvitop.sampling.history import History
 from tests.gui.drawing import lines_of, lines_on, state_on
-from tests.gui.driving import read_dialog
 
 pytestmark = pytest.mark.usefixtures('utc')
 
@@ -34,13 +31,6 @@ def test_long_notice_is_wrapped_or_cut_to_a_third_of_the_screen() -> None:
     assert first.startswith(' x x ')
     assert last.endswith(' x ..')
     assert '│' in above[-1]
-
-
-def test_signals_are_dim_until_a_key_can_confirm() -> None:
-    state = state_on('h100x8', 100, 40, 'Down', 'T')
-    for each, is_ready in ((state, False), (read_dialog(state), True)):
-        spans = draw_frame(each, History()).row(2)
-        assert {style.dim for _, text, style in spans if 'SIG' in text} == {not is_ready}
 
 
 @pytest.mark.parametrize(('width', 'height'), [(39, 40), (100, 5), (1, 1)])

@@ -8,7 +8,6 @@ import pytest
 
 from nvitop.console.options import Thresholds
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.render.style import Role
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.sampling.types import Origin
 from tests.gui.drawing import frame_on, state_on, text_of
@@ -26,15 +25,6 @@ def test_help_lists_every_key(width: int) -> None:
     for binding in BINDINGS:
         if binding.help:
             assert words.issuperset(keys.replace(' ', '') for keys in binding.keys), binding
-
-
-def test_legend_comes_first_and_shows_what_it_explains() -> None:
-    buffer = frame_on('one', 80, 24, 'h')
-    spans = [span for y in range(24) for span in buffer.row(y)]
-    styles = {text.strip(): style.role for _, text, style in spans}
-    assert buffer.lines()[3].strip(' │') == 'Legend'
-    assert styles['free'] is Role.IDLE
-    assert styles['held 1h'] is Role.WARNING
 
 
 def test_help_explains_thresholds_of_colors_by_load() -> None:

@@ -7,9 +7,7 @@ import pytest
 from nvitop.gui.model.choices import Screen, Sort, ViewState
 from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.bindings import USUAL
 from nvitop.gui.state.events import Quit
-from nvitop.gui.state.keymap import rebind
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import Origin
 from tests.gui.drawing import click_on, lines_of, state_on
@@ -69,20 +67,6 @@ def test_every_screen_names_the_key_that_leaves_it_at_any_width(screen: Screen) 
         line = last_row(' '.join(keys_that_open(screen)), width)
         assert line.endswith(' Quit' if screen is Screen.MAIN else ' Back')
         assert len(line) < width
-
-
-def test_low_screens_and_the_option_have_no_hints() -> None:
-    low = state_with_hints(height=9)
-    assert 'q Quit' not in lines_of(low)[-1]
-    hidden = state_with_hints('m')
-    assert (hidden.body_height, 'q Quit' in lines_of(hidden)[-1]) == (30, False)
-
-
-def test_rebound_keys_are_shown_and_those_without_a_key_are_not() -> None:
-    keymap, _ = rebind({'quit': ['X'], 'open-tree': [], 'sort-by-pid': ['y p']}, USUAL)
-    line = lines_of(state_with_hints()._replace(keys=keymap))[-1]
-    assert ' X Quit' in line
-    assert 'Tree' not in line
 
 
 def test_click_on_a_hint_presses_its_key() -> None:

@@ -9,15 +9,13 @@ from hypothesis import strategies as st
 from nvitop.console.options import MODES
 from nvitop.gui.model.choices import MainState, Sort, ViewState
 from nvitop.gui.model.device_rows import device_rows
-from nvitop.gui.model.main_rows import Panel, main_rows, stack
+from nvitop.gui.model.main_rows import main_rows
 from nvitop.gui.model.table import Column, place
 from nvitop.gui.render.geometry import Cells
 from nvitop.gui.state.app_state import AppState, ListPosition
-from nvitop.gui.state.cursor import deselect
 from nvitop.gui.state.lists import panel_rows, process_lines, relist
 from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.frame import draw_frame
-from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
 from tests.gui.drawing import assert_is_drawn_inside, lines_of, state_on
 from tests.gui.driving import arrived, pressed
@@ -34,15 +32,6 @@ def state_with(
 
 
 # Panels and columns
-
-
-def test_stack_gives_lowest_sizes_first_and_then_higher_ones_by_rank() -> None:
-    devices, host = Panel(((0, 4), (2, 8), (5, 12))), Panel(((1, 1), (9, 5)))
-    processes = Panel(((0, 3), *((3, n) for n in range(4, 7))))
-    for height, rows in ((3, (0, 0, 3)), (7, (4, 0, 3)), (8, (4, 1, 3)), (12, (8, 1, 3))):
-        assert stack((devices, host, processes), height) == rows
-    assert stack((devices, host, processes), 15) == (8, 1, 6)
-    assert stack((devices, host, processes), 23) == (12, 5, 6)
 
 
 @given(
@@ -70,17 +59,6 @@ def test_columns_fit_and_keep_their_order(drawn: list[tuple[int, int, bool]], wi
     )
 
 
-def test_columns_widen_by_rank_up_to_the_widest_value() -> None:
-    user = Column('user', 'USER', (7, 16), '', str, align='<', rank=1)
-    command = Column('command', 'COMMAND', (10, 0), '', str, align='<')
-    for width, wanted, expected in ((19, 12, [7, 10]), (25, 12, [12, 11]), (60, 12, [12, 46])):
-        placed = place((user, command), Cells(0, width), {'user': wanted})
-        assert [each.width for each in placed] == expected
-    assert [each.column.name for each in place((user, command), Cells(0, 12), {'user': 9})] == [
-        'command'
-    ]
-
-
 @pytest.mark.parametrize('count', [1, 2, 8, 16, 40])
 def test_processes_have_a_third_of_the_screen_and_free_gpus_are_seen_at_every_height(
     count: int,
@@ -97,18 +75,6 @@ def test_processes_have_a_third_of_the_screen_and_free_gpus_are_seen_at_every_he
         lines = lines_of(state)
         assert any('free' in line for line in lines[2 : 1 + panel.devices])
         assert 'free' in lines[0]
-
-
-def test_too_many_gpus_scroll_with_their_headings_around_the_selected_one() -> None:
-    devices = [gpu(i, 'A', gpu_utilization_percent=90) for i in range(30)]
-    state = state_on(machine(*devices, gpu(30, 'A'), gpu(31, 'A')), 100, 24)
-    top = lines_of(state)
-    assert '30,31 free' in '\n'.join(top)
-    later = pressed(state, *['Tab'] * 21)
-    lines = lines_of(later)
-    assert lines[2] == top[2]
-    assert any(line.split()[1:3] == ['20', 'in'] or '  20  ' in line for line in lines[3:14])
-    assert '30,31 free' in '\n'.join(lines)
 
 
 @given(
@@ -135,31 +101,7 @@ def test_panels_stay_while_a_user_filters_or_selects_and_while_jobs_start_and_en
         assert panel_rows(state)[:3] == before[:3]
 
 
-def test_columns_stay_while_a_user_filters_or_selects_a_gpu() -> None:
-    for width in (80, 100, 120, 140, 180):
-        state = state_on('h100x8', width, 40)
-
-        def headings(shown: AppState) -> str:
-            return next(line for line in lines_of(shown) if ' PID ' in line)
-
-        for keys in (('7',), ('3',), ('\\', 'f', 'f', 'm'), ('\\', 'z', 'z', 'z')):
-            assert headings(pressed(state, *keys)) == headings(state)
-
-
 # Any screen
-
-
-def test_every_process_can_be_reached() -> None:
-    state = state_on('processes200', 80, 24)
-    seen: set[str] = set()
-    for _ in range(60):
-        seen.update(' '.join(lines_of(state)).split())
-        state = pressed(state, 'PageDown')
-    jobs = pressed(state, 'J', 'Home')
-    for _ in range(60):
-        seen.update(' '.join(lines_of(jobs)).split())
-        jobs = pressed(jobs, 'PageDown')
-    assert {str(row.key.pid) for row in state.rows} <= seen
 
 
 def test_other_rows_of_the_selected_process_are_marked() -> None:
@@ -221,11 +163,3 @@ def test_any_screen_is_drawn_safely_and_inside(
         assert lines[y][-1] in '│┤╮╯', lines[y]
     assert len(process_lines(state)) <= len(state.rows) + len(state.blocks)
     assert panel.processes >= 1
-
-
-def test_process_hidden_by_the_filter_marks_no_gpu() -> None:
-    state = state_on('h100x8', 120, 40, *['Down'] * 4, '\\', *'gpu:5', 'Enter')
-    assert state.selected is not None
-    nothing = deselect(state)
-    frame, expected = draw_frame(state, History()), draw_frame(nothing, History())
-    assert [frame.row(y) for y in range(40)] == [expected.row(y) for y in range(40)]

@@ -16,10 +16,7 @@ from nvitop.gui.state.events import (
     SampleArrived,
     SignalSent,
 )
-from nvitop.sampling.types import Origin
-from tests.gui.drawing import lines_of, state_on
 from tests.gui.driving import FLAT, MANY, TREE, after, press, pressed, state_of, texts
-from tests.gui.samples import with_families
 
 _WAYS = [(key, binding.opens) for binding in BINDINGS if binding.opens for key in binding.keys]
 
@@ -80,13 +77,6 @@ def test_read_only_mode_names_no_other_screen_for_signals() -> None:
     assert texts(pressed(state, 'x')) == ['x works only in the tree (t)']
 
 
-@pytest.mark.parametrize('key', ['C', 'U'])
-def test_closing_the_help_returns_to_the_line(key: str) -> None:
-    state = pressed(state_of(MANY), key, 'Down')
-    assert state.position.cursor == 1
-    assert pressed(state, 'h', 'q').position == state.position
-
-
 def test_escape_leaves_the_tree_when_nothing_is_selected() -> None:
     state = pressed(state_of(TREE), 't', 'Down', 'Esc')
     assert (state.screen, state.positions[Screen.TREE].key) == (Screen.TREE, None)
@@ -118,20 +108,6 @@ def test_unknown_key_after_a_prefix_is_reported_and_the_prefix_stays(key: str) -
     assert (state._replace(notices=()), effects) == (before._replace(prefix='o'), (RingBell(),))
     # Esc cancels the prefix without a notice.
     assert press(before, 'o', 'Esc') == (before, ())
-
-
-@pytest.mark.parametrize(
-    ('keys', 'notices'),
-    [
-        ('T', ['Select or tag a process first (q quits)']),
-        ('t x', ['Select a process first']),
-        ('T Enter', ['Select a process first']),
-    ],
-)
-def test_key_whose_need_is_not_met_shows_why(keys: str, notices: list[str]) -> None:
-    *before, last = keys.split()
-    state, effects = press(pressed(state_of(with_families(MANY)), *before), last)
-    assert (texts(state), effects) == (notices, (RingBell(),))
 
 
 @pytest.mark.parametrize(
@@ -200,12 +176,3 @@ def test_last_column_cannot_be_hidden() -> None:
     state, effects = press(state_of(MANY, view=ViewState(columns=('pid',))), 'C', 'Space')
     assert (state.view.columns, effects) == (('pid',), (RingBell(),))
     assert texts(state) == ['At least one column must be shown']
-
-
-def test_reason_why_a_text_is_no_time_fits_one_line_and_goes_with_the_prompt() -> None:
-    state = state_on('h100x8', 80, 24, view=ViewState(shows_hints=True))
-    state = pressed(state._replace(origin=Origin(can_travel=True)), 'b', *'xyz', 'Enter')
-    lines = lines_of(state)
-    assert lines[-2].startswith('╰')
-    assert lines[-1].startswith(" Not a time: 'xyz'; expected '14:05', ")
-    assert lines_of(pressed(state, 'Esc'))[-1].startswith(' h Help ')

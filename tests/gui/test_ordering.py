@@ -56,15 +56,6 @@ def test_exited_processes_and_unknown_values_are_last_in_both_directions(
     assert pids(Sort(order, reverse=True)) == reverse
 
 
-def test_processes_that_started_together_are_sorted_by_pid() -> None:
-    first = SAMPLES['one'].processes[0]
-    rows = [
-        first._replace(key=first.key._replace(pid=pid), running_time_seconds=100.0 + pid)
-        for pid in (3, 1, 2)
-    ]
-    assert [row.key.pid for row in sort_processes(rows, Sort('time'))] == [1, 2, 3]
-
-
 def test_users_and_problems_are_sorted_with_the_same_keys() -> None:
     users = pressed(state_of(SAMPLES['h100x8']), 'U')
     by_memory = [user.name for user in listed_users(users)]

@@ -59,19 +59,6 @@ def test_escape_is_a_key_after_the_delay(keyboard: tuple[PosixInput, int]) -> No
     assert source.wait(PATIENCE) == [KeyPressed('Esc')]
 
 
-def test_sequence_in_two_reads_is_one_key(keyboard: tuple[PosixInput, int]) -> None:
-    read, write = os.pipe()
-    source = PosixInput(read, lambda: (1, 1), delay=60.0)
-    os.write(write, b'\x1b[')
-    timer = threading.Timer(0.01, os.write, (write, b'5~'))
-    timer.start()
-    assert source.wait(PATIENCE) == [KeyPressed('PageUp')]
-    timer.join()
-    source.close()
-    os.close(read)
-    os.close(write)
-
-
 @pytest.mark.parametrize('cut', [1, 2, 3, 4, 10, 24])
 def test_reply_about_the_background_in_two_reads_is_no_key(
     keyboard: tuple[PosixInput, int], cut: int
@@ -159,17 +146,6 @@ def test_signals_become_events(
         os.kill(os.getpid(), number)
         assert source.wait(PATIENCE) == [event]
     assert signal.getsignal(number) == previous
-
-
-def test_signal_caught_by_a_library_is_ignored(keyboard: tuple[PosixInput, int]) -> None:
-    source, _ = keyboard
-    previous = signal.signal(signal.SIGUSR1, lambda *_: None)
-    try:
-        with source.signals_caught():
-            os.kill(os.getpid(), signal.SIGUSR1)
-            assert source.wait(PATIENCE) == []
-    finally:
-        signal.signal(signal.SIGUSR1, previous)
 
 
 def test_paste_without_an_end_mark_ends_after_a_pause(

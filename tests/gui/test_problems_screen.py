@@ -7,7 +7,6 @@ import re
 import pytest
 
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.cursor import current_line
 from nvitop.gui.state.events import ClockTicked, KeyPressed, SampleArrived, SignalSent
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import DeviceKey, Problem
@@ -34,26 +33,6 @@ def troubled(width: int, height: int = 24, simulated: str = '') -> AppState:
     first = sample._replace(problems=(fails, lacks, *before))
     later = sample._replace(sequence=2, timestamp=NOW + 1, problems=(fails, lacks))
     return after(state_on(first, width, height), SampleArrived(later), KeyPressed('!'))
-
-
-def test_frozen_problems_do_not_change_except_for_failed_signals() -> None:
-    state, _ = update(troubled(120), KeyPressed('z'))
-    before = lines_of(state)
-    sample = state.sample
-    for i in (1, 2):
-        more = (*sample.problems, Problem(DeviceKey(3), 'status', 'Unknown Error', 'error'))
-        later = sample._replace(
-            sequence=2 + i, timestamp=NOW + i, monotonic=sample.monotonic + i, problems=more
-        )
-        state, _ = update(state, SampleArrived(later))
-    assert lines_of(state) == before
-    failed = SignalSent(SAMPLES['h100x8'].processes[0].key, 'SIGTERM', 'failed')
-    state, _ = update(state, failed)
-    assert any('SIGTERM' in line for line in lines_of(state)[2:16])
-    state, _ = update(state, KeyPressed('z'))
-    lines = lines_of(state)[2:16]
-    assert any('GPU 3 ' in line for line in lines)
-    assert any('SIGTERM' in line for line in lines)
 
 
 def test_cards_have_severity_advice_and_time_and_the_last_one_what_is_missing() -> None:
@@ -88,15 +67,3 @@ def test_failed_signal_is_listed_as_a_problem() -> None:
     text = text_of(state)
     assert f'process {key.pid}  SIGTERM: not permitted' in text
     assert 'SIGTERM: not permitted (past: once, 03:04:05)' in text
-
-
-def test_down_reaches_every_problem_of_one_value() -> None:
-    reasons = ('Unknown Error', 'Invalid Argument', 'Timeout')
-    problems = [Problem(DeviceKey(0), 'temperature', reason, 'error') for reason in reasons]
-    sample = SAMPLES['one']._replace(sequence=1, problems=tuple(problems))
-    state = pressed(state_on(sample, 120, 40), '!')
-    lines = state.spec.lines(state)
-    assert len({line[:2] for line in lines}) < len(lines)
-    for index in range(1, len(lines)):
-        state = pressed(state, 'Down')
-        assert current_line(state) == index

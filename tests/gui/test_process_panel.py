@@ -80,36 +80,6 @@ def test_job_is_a_row_with_its_sums_and_shows_below_only_what_differs() -> None:
     assert len(folded) == 5
 
 
-def test_processes_without_a_job_are_folded_by_user() -> None:
-    sample, _ = ranks(owner=make_owner((Layer('session', '31'),)))
-    lines = panel(sample, 140, room=3).lines()
-    assert lines[2].split()[1:5] == ['0-3', 'ann', 'session', '31']
-
-
-def test_different_programs_are_named_and_nobody_with_a_job_needs_no_column() -> None:
-    plain = make_owner((Layer('session', '31'),))
-    card = gpu(0, 'A')
-    commands = ('/usr/bin/gnome-shell --x', 'firefox', 'Xorg :0', 'firefox -P')
-    rows = tuple(
-        process(card, 100 + i, command, username='ann', owner=plain)
-        for i, command in enumerate(commands)
-    )
-    lines = panel(machine(card, processes=rows), 100, room=1).lines()
-    assert ' JOB ' not in lines[1]
-    assert 'gnome-shell, firefox, +1 ' in lines[2]
-    assert ' JOB ' in panel(machine(card, processes=rows), 100, ('pid', 'owner')).lines()[1]
-    unknown = (rows[0]._replace(owner=None), *rows[1:])
-    assert ' JOB ' in panel(machine(card, processes=unknown), 100).lines()[1]
-
-
-def test_folded_jobs_are_sorted_by_their_sums() -> None:
-    _, processes = ranks()
-    first = [block[0] for block in group_by_job(processes, Sort('gpu_memory'))]
-    assert [line.is_job for line in first] == [True, False]
-    first = [block[0] for block in group_by_job(processes, Sort('gpu_memory', reverse=True))]
-    assert [line.is_job for line in first] == [False, True]
-
-
 def test_keys_fold_tag_and_signal_a_job() -> None:
     sample, rows = ranks()
     own = tuple(row._replace(is_own=True) for row in rows)
@@ -126,27 +96,11 @@ def test_keys_fold_tag_and_signal_a_job() -> None:
     assert {target.key for target in dialog.targets} == {row.key for row in rows[:4]}
 
 
-def test_search_finds_processes_of_folded_jobs_and_flat_lists_have_none() -> None:
-    sample, rows = ranks()
-    state = pressed(state_of(sample, 120, 60, ViewState()), 'Down', 'Enter', '/', *'rank', 'Enter')
-    assert state.job == ('ann', 'slurm 42')
-    flat = pressed(state_of(sample, 120, 60, ViewState()), 'J', 'Down')
-    assert flat.selected == rows[4].key or flat.selected in {row.key for row in rows}
-    assert 'slurm 42' in '\n'.join(lines_of(flat))
-    assert not any('▾' in line or '▸' in line for line in lines_of(flat))
-
-
 def test_selected_process_of_a_job_that_is_folded_for_want_of_room_selects_the_job() -> None:
     sample, rows = ranks()
     state = pressed(state_of(sample, 120, 60, ViewState()), 'Down', 'Down', 'Down')
     assert state.selected == rows[1].key
     assert after(state, Resized(80, 14)).job == ('ann', 'slurm 42')
-
-
-def test_user_takes_the_longest_name_before_the_command() -> None:
-    sample, rows = ranks()
-    long = tuple(row._replace(username='christopher_lee') for row in rows)
-    assert 'christopher_lee' in panel(sample._replace(processes=long), 80).lines()[2]
 
 
 def test_idle_memory_is_amber() -> None:
@@ -167,29 +121,6 @@ def test_machine_that_reports_no_processes_has_a_dim_note() -> None:
     assert 'processes are not reported' in [text for _, text, style in row if style == DIM]
     row = panel(sample._replace(problems=problems[1:])).row(0)
     assert any('unreadable' in text for _, text, style in row if style != DIM)
-
-
-def test_owner_of_another_host_is_safe_and_wide_enough() -> None:
-    (only,) = SAMPLES['one'].processes
-    hostile = make_owner((Layer('docker', '4f', 'a\x1b[2J'),))
-    notebook = make_owner((Layer('jupyter', '1b', '分析.ipynb'),))
-    rows = tuple(only._replace(owner=owner) for owner in (hostile, notebook))
-    text = '\n'.join(panel(SAMPLES['one']._replace(processes=rows), 160).lines())
-    assert ' docker a␛[2J ' in text
-    assert ' nb 分析.ipynb ' in text
-
-
-def test_title_has_both_the_counts_and_the_hidden_sorted_column() -> None:
-    columns = ('pid', 'command')
-    title = panel(SAMPLES['one'], columns=columns, total=8, sort=Sort('time')).lines()[0]
-    assert ' Jobs 1, processes 1 · 7 hidden by the filter · by TIME▼ ─' in title
-
-
-def test_processes_of_a_gpu_that_does_not_respond_are_dim_without_its_values() -> None:
-    lost = SAMPLES['one'].processes[0]._replace(is_outdated=True, gpu_memory_bytes=None)
-    buffer = panel(SAMPLES['one']._replace(processes=(lost,)), 120)
-    assert style_of(buffer, str(lost.key.pid)).role is Role.DIM
-    assert buffer.lines()[2].split().count('?') == 4
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,15 @@ from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.monitor import first_state
 from nvitop.gui.monitor_screens import MONITOR, SCREENS
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.bindings import BINDINGS, USUAL, USUAL_KEYS
+from nvitop.gui.state.bindings import USUAL, USUAL_KEYS
 from nvitop.gui.state.events import Quit, SampleArrived
 from nvitop.gui.state.help_contents import help_lines
 from nvitop.gui.state.keymap import Keymap, rebind
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
-from tests.gui.driving import press
+from tests.gui.drawing import state_on
+from tests.gui.driving import keys_that_open, press
 from tests.gui.samples import SAMPLES
 
 pytestmark = pytest.mark.usefixtures('utc')
@@ -39,17 +40,6 @@ def state_with(keymap: Keymap) -> AppState:
 
 def screen_of(state: AppState) -> list[str]:
     return draw_frame(state, History()).lines()
-
-
-def test_bindings_with_the_same_name_have_the_same_action() -> None:
-    for name in USUAL_KEYS:
-        found = [binding.run for binding in BINDINGS if binding.name == name]
-        calls = {(getattr(run, 'func', run), str(getattr(run, 'keywords', ''))) for run in found}
-        assert len(calls) == 1, name
-    assert next(iter(USUAL_KEYS)) == 'quit'
-    assert {'open-tree', 'kill', 'sort-by-pid', 'sort-by-pid-reversed'} <= set(USUAL_KEYS)
-    assert USUAL_KEYS['back'] == ('Esc', 'q', 'Q', 'F10')
-    assert rebound().bindings == BINDINGS
 
 
 def test_configured_key_replaces_the_default_one() -> None:
@@ -73,16 +63,6 @@ def test_key_is_taken_from_other_actions_on_all_screens() -> None:
     leaving = keymap.find(Screen.TREE, 'q')
     assert leaving is not None
     assert leaving.name == 'back'  # the key that opens a screen leaves it
-
-
-def test_key_can_become_a_prefix_or_stop_being_one() -> None:
-    state = state_with(rebound(refresh=['o'], toggle_host=['t x']))
-    assert press(state, 'o')[0].prefix == ''
-    assert press(state, 'o', 'g')[0].main.sort == Sort()
-    assert press(state, 't')[0].screen is Screen.MAIN
-    assert not press(state, 't', 'x')[0].view.show_host
-    text = '\n'.join(screen_of(state_with(rebound(refresh=['o']))._replace(screen=Screen.HELP)))
-    assert '  og ' not in text
 
 
 def test_help_and_hints_show_the_configured_keys() -> None:
@@ -120,7 +100,8 @@ _ANY_KEYS = st.sampled_from(
 def test_every_screen_can_be_left_whatever_the_keys(keys: dict[str, list[str]]) -> None:
     keymap, _ = rebind(keys, USUAL)
     for screen in SCREENS:
-        state = AppState(MONITOR, screen=screen, keys=keymap)
+        state = state_on('one', 100, 30, *keys_that_open(screen))._replace(keys=keymap)
+        assert state.screen is screen
         pressed = {key for binding in keymap.bindings for key in binding.keys}
         after = (press(state, *key.split(' ')) for key in sorted(pressed))
         if screen is Screen.MAIN:
@@ -151,8 +132,3 @@ def test_preset_brings_the_keys_of_nvitop_1_back_and_single_actions_change_them(
     assert press(state, 'PageDown')[0].position.scroll_y == 1
     assert press(state, 'y')[0].screen is Screen.TREE
     assert press(state, 'q')[1] == (Quit(),)
-
-
-def test_letter_bound_to_suspend_can_still_be_typed() -> None:
-    state, effects = press(state_with(rebound(suspend=['Z'])), '\\', 'Z')
-    assert (state.query, effects) == ('Z', ())

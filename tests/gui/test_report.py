@@ -37,12 +37,6 @@ def test_report_has_the_words_that_scripts_look_for() -> None:
     assert '│ Fan  Temp  Perf  Pwr:Usage/Cap│' in text
 
 
-def test_report_ends_with_findings_and_their_severity() -> None:
-    lines = report(SAMPLES['lost'], 160)
-    assert any(line.startswith(' critical  GPU 1: lost: ') for line in lines)
-    assert lines[-1].startswith(' critical') or lines[-1].startswith(' warning')
-
-
 def test_report_of_8_gpus_and_8_processes_fits_24_lines_with_the_prompt() -> None:
     sample = SAMPLES['h100x8']
     assert len(sample.devices) == len(sample.processes) == 8

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.model.choices import Screen, Sort
-from nvitop.gui.model.columns import place_processes
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.events import (
@@ -17,11 +16,10 @@ from nvitop.gui.state.events import (
     Resized,
     RingBell,
 )
-from nvitop.gui.state.lists import panel_rows, tree_columns
 from nvitop.gui.state.selection import selected_key
-from tests.gui.drawing import click_hit, lines_of
+from tests.gui.drawing import click_hit
 from tests.gui.driving import MANY, after, arrived, keys_that_open, press, pressed, state_of, texts
-from tests.gui.samples import ENVIRONMENT, SAMPLES, with_families
+from tests.gui.samples import ENVIRONMENT, with_families
 
 
 def row_of_selected(state: AppState) -> int | None:
@@ -121,27 +119,6 @@ def test_scrolling_keeps_a_selected_process_on_the_screen(size: tuple[int, int],
         assert state.selected != before
 
 
-def test_page_keys_move_the_selection_by_a_page() -> None:
-    state = pressed(state_of(MANY, 120, 40), 'Down')
-    page = panel_rows(state).listed - 1
-    assert pressed(state, 'PageDown').selected == state.rows[page].key
-    assert pressed(state, 'PageDown', 'PageUp').selected == state.rows[0].key
-
-
-def test_long_lines_scroll_until_their_end_is_visible() -> None:
-    state = pressed(state_of(with_families(MANY), width=60), '$')
-    longest = max(len(row.command or '') for row in state.rows)
-    assert (
-        state.position.scroll_x
-        == longest - place_processes(state.view.columns, 60, state.widths)[-1].width
-    )
-    state = pressed(state, 't', '$')
-    longest = max(len(row.prefix + (row.process.command or '')) for row in state.tree_rows)
-    assert state.position.scroll_x == longest - tree_columns(state.inner)[-1].width
-    assert press(state, 'Right')[1] == (RingBell(),)
-    assert press(state_of(SAMPLES['one'], width=200), '$', 'Right')[1] == (RingBell(),)
-
-
 # Mouse
 
 
@@ -154,22 +131,6 @@ def test_clicks_select_sort_and_clear() -> None:
     state = after(state, click_hit(state, 'column', 'pid'))
     assert state.main.sort == Sort('pid', reverse=True)
     assert after(state, MousePressed(0, 0)).selected is None
-
-
-def test_wheel_moves_the_selection_and_scrolls_long_lines() -> None:
-    state = state_of(MANY, 80, 24)
-    y = 20
-    for dy, ctrl, row in ((1, False, 0), (1, False, 1), (-1, False, 0), (1, True, 5)):
-        state = after(state, MouseScrolled(20, y, dy=dy, ctrl=ctrl))
-        assert state.selected == state.rows[row].key
-    for dx, dy, ctrl, x in (
-        (0, 1, False, 2),
-        (1, 0, False, 4),
-        (-1, 0, False, 2),
-        (0, 1, True, 12),
-    ):
-        state = after(state, MouseScrolled(20, y, dx, dy, shift=bool(dy), ctrl=ctrl))
-        assert state.position.scroll_x == x
 
 
 @pytest.mark.parametrize('screen', [Screen.TREE, Screen.ENVIRON, Screen.COLUMNS, Screen.HELP])
@@ -185,10 +146,3 @@ def test_clicks_and_the_wheel_move_on_lists(screen: Screen) -> None:
     for dy, ctrl, line in ((1, False, 1), (1, True, 6), (-1, False, 5), (-1, True, 0)):
         state = after(state, MouseScrolled(5, 4, dy=dy, ctrl=ctrl))
         assert current_line(state) == line
-
-
-def test_lines_are_not_scrolled_beyond_their_end_after_longer_ones_left() -> None:
-    state = pressed(state_of(with_families(MANY), width=80, height=24), '$')
-    short = min(state.rows, key=lambda row: len(row.command or ''))
-    state = pressed(state, '\\', *str(short.key.pid), 'Enter')
-    assert (short.command or '').split()[-1][-8:] in '\n'.join(lines_of(state))

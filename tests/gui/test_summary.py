@@ -12,7 +12,6 @@ from nvitop.gui.state.problems import (
     ProblemCount,
     Tally,
     count_problems,
-    note_problem,
     problem_lines,
 )
 from nvitop.gui.state.process_rows import summarize_users, whole_devices
@@ -80,42 +79,6 @@ def test_number_of_problems_is_limited() -> None:
     counts = count_problems(counts, [Problem('host', 'x', 'y')], 2.0)
     assert len(counts) == MAX_PROBLEMS
     assert counts[0].subject == 'host'
-
-
-@pytest.mark.parametrize('kind', ['na', 'denied'])
-def test_missing_value_of_a_lost_device_stays_in_the_line_of_the_others(kind: Any) -> None:
-    missing = [Problem(DeviceKey(i), 'fan_speed', 'not for you', kind) for i in range(3)]
-    failing = [Problem(DeviceKey(i), 'temperature', 'Unknown Error', 'error') for i in range(3)]
-    counts = count_problems((), [*missing, *failing], 10.0)
-    counts = count_problems(counts, [*missing[:2], *failing[:2]], 20.0)
-    assert [(line.where, line.what, line.is_current) for line in problem_lines(counts)] == [
-        ('GPU 0,1', 'temperature', True),
-        ('GPU 2', 'temperature', False),
-        ('GPU 0-2', 'fan_speed', True),
-    ]
-    (*_, line) = problem_lines(count_problems(counts, [], 30.0))
-    assert (line.where, line.is_current) == ('GPU 0-2', False)
-
-
-def test_lost_device_is_listed_before_single_values() -> None:
-    sensor = Problem(DeviceKey(3), 'fan_speed', 'Unknown Error', 'error')
-    silent = Problem(DeviceKey(4), 'status', 'no response for 2 s', 'timed out')
-    lost = Problem(DeviceKey(1), 'status', 'GPU is lost', 'lost')
-    counts = count_problems((), [sensor, silent, lost], 10.0)
-    assert [line.what for line in problem_lines(counts)] == ['status', 'status', 'fan_speed']
-    # Past problems stay in the order of time.
-    counts = count_problems(counts, [sensor], 20.0)
-    counts = count_problems(counts, [], 30.0)
-    assert [line.what for line in problem_lines(counts)] == ['fan_speed', 'status', 'status']
-
-
-def test_signals_that_failed_are_counted_as_problems() -> None:
-    counts = note_problem((), 42, 'SIGTERM', 'already exited', 5.0)
-    counts = note_problem(counts, 42, 'SIGTERM', 'already exited', 6.0)
-    counts = note_problem(counts, 43, 'SIGTERM', 'already exited', 7.0)
-    (line,) = problem_lines(counts)
-    assert line.where == 'processes 42,43'
-    assert (line.first, line.last, line.times, line.is_current) == (5.0, 7.0, 2, False)
 
 
 def test_own_cost_is_that_of_the_samples_after_the_first() -> None:

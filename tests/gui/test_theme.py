@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from nvitop.console.options import THEME_NAMES
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.theme import DEFAULT, THEMES, Look, Theme, resolve_theme, theme_named
+from nvitop.gui.render.theme import DEFAULT, THEMES, Look, Theme, theme_named
 
 PALETTES = (8, 16, 256)
 METRICS = (Role.UTILIZATION, Role.MEMORY, Role.OTHER)
 themes = pytest.mark.parametrize('theme', THEMES, ids=[theme.name for theme in THEMES])
-
-
-@themes
-@pytest.mark.parametrize('colors', PALETTES)
-def test_colors_are_in_the_palette(theme: Theme, colors: int) -> None:
-    assert theme.name in THEME_NAMES
-    for role in Role:
-        look = theme.look(Style(role), colors)
-        for color in (look.foreground, look.background):
-            assert DEFAULT <= color < colors, role
-        if theme.name == 'mono':
-            assert (look.foreground, look.background) == (DEFAULT, DEFAULT), role
 
 
 @themes
@@ -52,30 +37,6 @@ def test_borders_are_brighter_while_paused() -> None:
         paused = theme_named(theme.name, is_paused=True)
         assert paused.look(Style(Role.BORDER), 256) == Look()
         assert paused.look(Style(Role.DIM), 256) == theme.look(Style(Role.DIM), 256)
-
-
-@themes
-def test_attributes_of_the_style_are_kept(theme: Theme) -> None:
-    for name in ('bold', 'dim', 'underline', 'reverse', 'italic', 'blink'):
-        flags: dict[str, Any] = {name: True}
-        for colors in (0, *PALETTES):
-            assert getattr(theme.look(Style(**flags), colors), name)
-
-
-@pytest.mark.parametrize(
-    ('theme', 'colorfgbg', 'resolved'),
-    [
-        ('auto', '', 'dark'),
-        ('auto', '0;15', 'light'),
-        ('auto', '0;default;15', 'light'),
-        ('auto', '12;8', 'dark'),
-        ('classic', '0;15', 'classic'),
-    ],
-)
-def test_automatic_theme_is_that_of_the_background(
-    theme: str, colorfgbg: str, resolved: str
-) -> None:
-    assert resolve_theme(theme, {'COLORFGBG': colorfgbg}) == resolved
 
 
 #: Theme → backgrounds that it is made for.
@@ -136,15 +97,3 @@ def test_green_amber_and_red_have_one_meaning_each(name: str, colors: int) -> No
         # No bar is nearly white or as bright as the word for a free GPU.
         assert max(bars) < (0.5 if name == 'dark' else 1)
         assert name == 'light' or free > 1.5 * max(bars)
-
-
-def test_bars_keep_their_color_in_front_of_a_track_or_a_selected_row() -> None:
-    theme = theme_named('dark')
-    bar, track, row = (
-        theme.look(Style(role), 256) for role in (Role.MEMORY, Role.TRACK, Role.SELECTED)
-    )
-    for back, color in ((Role.TRACK, track.foreground), (Role.SELECTED, row.background)):
-        look = theme.look(Style(Role.MEMORY, back=back), 256)
-        assert (look.foreground, look.background) == (bar.foreground, color)
-    # The same color in front and behind would hide it.
-    assert theme.look(Style(Role.UTILIZATION, back=Role.SELECTED), 8).background == DEFAULT

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import re
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.basics.units import GiB
 from nvitop.gui.model.choices import ProcessFilter, Screen
-from nvitop.gui.model.columns import place_processes
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.cursor import lines_layout
-from nvitop.gui.state.events import MousePressed
 from nvitop.gui.state.process_rows import build_tree
 from nvitop.sampling.types import (
-    DeviceKey,
     HostProcessSample,
     ProcessKey,
     ProcessSample,
     ProcessStatus,
     Sample,
 )
-from tests.gui.drawing import lines_of
-from tests.gui.driving import MANY, after, arrived, pressed, state_of
+from tests.gui.driving import MANY, arrived, pressed, state_of
 from tests.gui.samples import with_families
 
 
@@ -80,17 +72,6 @@ def test_tree_opens_at_the_selected_process_and_returns_its_selection() -> None:
     assert pressed(state, 't', 'Home', 't').selected is None
 
 
-def test_click_selects_the_line_of_the_tree_drawn_there() -> None:
-    state = pressed(state_of(with_families(MANY), height=20), 't', 'End')
-    layout = lines_layout(state)
-    for y in (layout.area.y, 10, layout.area.bottom - 1):
-        state = after(state, MousePressed(5, y))
-        line = layout.at(y)
-        assert line is not None
-        assert state.positions[Screen.TREE].key == state.tree_rows[line].key
-    assert after(state, MousePressed(5, 0)).positions[Screen.TREE].key is None
-
-
 def pids_in_tree(sample: Sample, wanted: ProcessFilter, *keys: str) -> tuple[AppState, list[int]]:
     """Return the state after opening the tree with a filter of the options, and the PIDs in it."""
     state = AppState(MONITOR, width=120, height=40)
@@ -113,22 +94,3 @@ def test_child_that_the_options_hide_is_shown_only_as_an_ancestor() -> None:
     sample = MANY._replace(processes=uses, host_processes=family)
     for pid, shown in ((10, [10]), (11, [10, 11]), (12, [10, 11, 12, 13]), (9, [])):
         assert pids_in_tree(sample, ProcessFilter(pids=frozenset({pid})))[1] == shown
-
-
-def test_lines_have_the_memory_of_all_gpus_and_the_name_of_a_zombie() -> None:
-    key = ProcessKey(30, 30.0, DeviceKey(0))
-    other = key._replace(device=DeviceKey(1))
-    on_first = ProcessSample(key, gpu_memory_bytes=3 * GiB, gpu_sm_utilization_percent=40)
-    zombie = process(30, 1, status='zombie')._replace(name='python3')
-    sample = MANY._replace(
-        host_processes=(process(1, None), zombie),
-        processes=(on_first, on_first._replace(key=other)),
-    )
-    state = pressed(state_of(sample, width=120, height=20), 't')
-    line = next(line for line in lines_of(arrived(state, sample)) if ' 30 ' in line)
-    assert re.search(r' 6\.0 +40 .*└─ python3 <defunct>', line)
-
-
-def test_lines_without_room_can_be_scrolled() -> None:
-    assert place_processes(('type',), 1, {}) == ()
-    assert pressed(state_of(with_families(MANY), 1, 12), 't', 'Ctrl-E').screen is Screen.TREE

@@ -23,16 +23,8 @@ from nvitop.gui.state.events import (
     Terminated,
 )
 from nvitop.gui.state.update import update
-from tests.gui.driving import MANY, after, arrived, press, pressed, state_of, texts
+from tests.gui.driving import MANY, after, press, pressed, state_of, texts
 from tests.gui.samples import with_families
-
-
-def test_processes_are_listed_again_only_after_they_were_measured_again() -> None:
-    state = state_of(MANY)
-    later = arrived(state, MANY)
-    assert later.rows is state.rows
-    changed = MANY._replace(processes=MANY.processes[5:])
-    assert len(arrived(later, changed).rows) == len(state.rows) - 5
 
 
 def test_older_sample_is_not_shown() -> None:
@@ -86,24 +78,6 @@ def test_outcome_of_a_signal_is_shown_for_five_seconds() -> None:
     ]
     assert after(state, ClockTicked(104.9, 0.0)).notices
     assert not after(state, ClockTicked(105.1, 0.0)).notices
-
-
-def test_processes_with_the_same_outcome_share_a_notice() -> None:
-    keys = [process.key for process in MANY.processes[:9]]
-    state = state_of(MANY, 60, 20)
-    for i, key in enumerate((*keys, keys[0])):
-        outcome = 'not permitted' if i == 4 else 'sent'
-        state = after(state, SignalSent(key, 'SIGKILL', outcome))
-        if i == 2:
-            listed = ', '.join(str(each.pid) for each in keys[:3])
-            assert texts(state) == [f'Sent SIGKILL to {listed}']
-    state = after(state, SignalSent(keys[0], 'SIGTERM', 'sent'))
-    assert texts(state) == [
-        f'SIGKILL to {keys[4].pid}: not permitted',
-        'Sent SIGKILL to 8 processes',
-        f'Sent SIGTERM to {keys[0].pid}',
-    ]
-    assert [notice.is_error for notice in state.notices] == [True, False, False]
 
 
 def test_process_that_exits_after_a_signal_is_named() -> None:

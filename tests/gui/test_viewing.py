@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.model.choices import GraphState, ViewState
+from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.state.events import RingBell, SaveSettings, SettingsSaved
 from nvitop.gui.state.lists import panel_rows
@@ -56,18 +56,6 @@ def test_hosts_without_room_are_hidden_in_advance_and_not_shown_by_accident() ->
     state, effects = press(hidden, 'H')
     assert (state.view.show_host, effects) == (True, (RingBell(),))
     assert texts(state) == ['The host needs a higher screen']
-
-
-def test_g_steps_through_metrics_and_plus_and_minus_through_times() -> None:
-    state = pressed(state_of(MANY), 'g')
-    assert texts(state)[-1].startswith('History: ')
-    assert pressed(state, 'Alt-g').main.graphs == GraphState()
-    for key, times in (('+', [5, 10, 15, 30, 60]), ('-', [2, 1])):
-        state = state_of(MANY, width=180)
-        for minutes in times:
-            state, effects = press(state, key)
-            assert (state.main.graphs.minutes, effects) == (minutes, ())
-        assert press(state, key)[1] == (RingBell(),)
 
 
 # Graphs

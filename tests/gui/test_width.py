@@ -10,7 +10,6 @@ import wcwidth
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from nvitop.gui.render import width
 from nvitop.gui.render.width import (
     cell_width,
     clip,
@@ -76,25 +75,6 @@ def test_safe_text(text: str, expected: str) -> None:
     assert safe(text) == expected
 
 
-def test_safe_marks_text_that_is_cut() -> None:
-    assert safe('x' * 5000) == 'x' * 4094 + '..'
-    assert safe('x' * 4096) == 'x' * 4096
-    assert safe('abcdef', limit=4) == 'ab..'
-    assert safe('abcdef', limit=1) == '.'
-
-
-def test_only_the_part_that_is_kept_is_processed(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes: list[int] = []
-
-    def normalize(form: str, text: str) -> str:
-        sizes.append(len(text))
-        return text
-
-    monkeypatch.setattr(unicodedata, 'normalize', normalize)
-    assert len(safe('漢\x1b' * 2**20)) == width.LIMIT
-    assert max(sizes) == width.LIMIT
-
-
 def test_characters_that_are_drawn_have_the_same_width_in_all_tables() -> None:
     # One of 16 ideographs and syllables is enough.
     codes = (*range(0x3400), *range(0x3400, 0xD7B0, 16), *range(0xD7B0, 0x20000))
@@ -104,15 +84,6 @@ def test_characters_that_are_drawn_have_the_same_width_in_all_tables() -> None:
         cells = 1 + (unicodedata.east_asian_width(char) in {'W', 'F'})
         assert cell_width(char) == wcwidth.wcwidth(char) == cells, hex(ord(char))
         assert unicodedata.normalize('NFC', char) == char, hex(ord(char))
-
-
-def test_marks_that_are_drawn_have_no_width_in_all_tables() -> None:
-    marks = [char for char in map(chr, range(0x20000)) if unicodedata.category(char) == 'Mn']
-    drawn = [text for text in (safe(f'a{mark}') for mark in marks) if len(text) == 2]
-    assert len(drawn) > 1000
-    for text in drawn:
-        if '\ufffd' not in text:
-            assert cell_width(text) == wcwidth.wcswidth(text) == 1, hex(ord(text[1]))
 
 
 def test_wcwidth_is_not_imported_for_common_characters() -> None:
@@ -184,11 +155,3 @@ def test_wrapped_lines_fit_and_lose_only_spaces(text: str, size: int) -> None:
     assert all(cell_width(line) <= size for line in lines)
     assert ''.join(lines).replace(' ', '') == text.replace(' ', '')
     assert all(cell_width(line[:1]) for line in lines if line)
-
-
-def test_wrap_breaks_between_words_and_long_words_anywhere() -> None:
-    assert wrap('one two three', 8) == ['one two', 'three']
-    assert wrap('a verylongword b', 6) == ['a', 'verylo', 'ngword', 'b']
-    assert wrap('漢字漢字 b', 5) == ['漢字', '漢字', 'b']
-    assert wrap('', 5) == ['']
-    assert wrap('one two \u0301x', 4) == ['one', 'two \u0301', 'x']

@@ -97,27 +97,10 @@ class Console:
         return None
 
 
-def test_typed_keys_arrive_together() -> None:
-    console = Console('o', 'g', 259, 9999, (1, 2, 0x2))
-    assert console.input.wait(None) == [
-        KeyPressed('o'),
-        KeyPressed('g'),
-        KeyPressed('Up'),
-        MousePressed(1, 2, 1),
-    ]
-    assert console.now == 100.0
-
-
 def test_batch_of_keys_is_limited() -> None:
     console = Console(*'x' * (MAX_KEYS + 5))
     assert len(console.input.wait(None)) == MAX_KEYS
     assert len(console.input.wait(None)) == 5
-
-
-def test_wait_ends_after_its_timeout() -> None:
-    console = Console()
-    assert console.input.wait(0.5) == []
-    assert 100.5 <= console.now < 100.6
 
 
 def test_new_size_is_one_event() -> None:
