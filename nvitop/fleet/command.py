@@ -50,6 +50,7 @@ nvitop fleet http://prometheus:9090
 nvitop fleet -1 --problems --fail-on critical
 nvitop fleet --demo
 """
+_ASCII_FRAME = str.maketrans('─│╭╮╰╯', '-|++++')
 _EXIT_STATUS = {
     '0': 'success',
     '1': 'no valid response of the server, no host, or a finding of --fail-on',
@@ -259,6 +260,8 @@ def _print_once(options: argparse.Namespace, settings: Settings) -> int:
             width = stdout_width() if sys.stdout.isatty() else 0
             text = fleet_text(fleet, kind, options.view, options.sort, width)
             encoding = sys.stdout.encoding or 'utf-8'  # a StringIO has none
+            if '─'.encode(encoding, 'replace') == b'?':
+                text = text.translate(_ASCII_FRAME)
             print(text.encode(encoding, 'replace').decode(encoding), end='', flush=True)
     if not fleet.hosts:  # a check of nothing must not succeed
         text = f'no host matches the filter {options.filter!r}' if everything.hosts else ''

@@ -219,17 +219,41 @@ def _table(fleet: Fleet, name: str, rows: Sequence[Any], width: int) -> str:
     view, now = VIEWS[name], fleet.timestamp
     text = f'{view.empty}\n'
     if rows:
-        text = _rows_text(titled_columns(name, fleet, now, width), rows, now, width)
+        inside = max(0, width - 4)
+        text = _rows_text(titled_columns(name, fleet, now, inside), rows, now, inside)
+        if inside:  # as the other reports
+            title = f'{"GPUs" if name == "gpus" else name.capitalize()} {len(rows)}'
+            lines = [f'│ {line} │\n' for line in text.splitlines()]
+            above = f'╭─ {title} {"─" * (inside - len(title) - 1)}╮\n'
+            text = ''.join((above, *lines, f'╰{"─" * (inside + 2)}╯\n'))
     if name in ('hosts', 'problems'):
         free = free_ranges(fleet.hosts)
         free = free if len(free) <= _MOST_RANGES else [*free[:_MOST_RANGES], '..']
         sums = totals_texts(totals(fleet.hosts, now), free=free)
-        lines = ['']
-        for each in sums.values():
-            if width and lines[-1] and len(lines[-1]) + 2 + len(each) > width:
-                lines.append('')
-            lines[-1] += f'  {each}' if lines[-1] else each
-        text = '\n'.join(lines) + f'\n{text}'
+        if width:
+            text = f'{_answer(fleet, sums, width)}\n{text}'
+        else:
+            text = '  '.join(sums.values()) + f'\n{text}'
+    return text
+
+
+def _answer(fleet: Fleet, sums: dict[str, str], width: int) -> str:
+    """Return the sums in lines of a width: what is free and wrong in color."""
+    numbers = totals(fleet.hosts, fleet.timestamp)
+    colors = {
+        'free': 'green' if numbers.free_gpus else '',
+        'held': 'yellow' if numbers.held_gpus else '',
+        'problems': ('red' if numbers.critical_problems else 'yellow') if numbers.problems else '',
+        'gone': 'yellow',
+    }
+    text, room = '', 0
+    for name, each in sums.items():
+        room -= text_width(each) + 2
+        if room < -2:
+            text, room = f'{text}\n ' if text else ' ', width - 1 - text_width(each) - 2
+        else:
+            text += '  '
+        text += highlighted(each, colors[name]) if colors.get(name) else each
     return text
 
 
@@ -271,7 +295,8 @@ def _rows_text(shown: list[ListColumn], rows: Sequence[Any], now: float, width: 
         cells = []
         for column in shown:
             text = texts[column.name][number]
-            room = rest if column is shown[-1] else widths[column.name]
+            is_last = column is shown[-1] and column.align == '<'
+            room = rest if is_last else widths[column.name]
             if text_width(text) > room > 2:
                 while text_width(text) > room - 2:
                     text = text[:-1]
@@ -281,7 +306,8 @@ def _rows_text(shown: list[ListColumn], rows: Sequence[Any], now: float, width: 
             if look in _COLORS and text:
                 text = highlighted(text, _COLORS[look])
             cells.append(text + space if column.align == '<' else space + text)
-        lines.append('  '.join(cells).rstrip() + '\n')
+        after = 0 if shown[-1].align == '<' else rest - widths[shown[-1].name]
+        lines.append('  '.join(cells) + ' ' * after + '\n')
     return ''.join(lines)
 
 

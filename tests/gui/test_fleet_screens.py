@@ -99,9 +99,12 @@ def test_table_on_a_terminal_cuts_no_word_and_marks_unknown_users() -> None:
     fleet = DemoSource(40, lambda: NOW).read()
     lines = fleet_text(fleet, 'table', width=80).splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0].startswith('96 free: gpu0017-0020, gpu0037-0040')
+    assert lines[0].startswith(' 96 free: gpu0017-0020, gpu0037-0040')
     assert '40 hosts  1 without values' in '\n'.join(lines)
-    assert [line.split()[-1] for line in lines if line.startswith('gpu0002')] == ['?']
+    assert [line.split()[-2] for line in lines if line.startswith('│ gpu0002')] == ['?']
+    assert lines[-1] == f'╰{"─" * 78}╯'
+    users = fleet_text(fleet, 'table', 'users', width=80).splitlines()
+    assert {len(line) for line in users} == {80}
     assert ' AGE ' in '\n'.join(lines)
     fresh = fleet._replace(hosts=fleet.hosts[:4])
     assert ' AGE ' not in fleet_text(fresh, 'table', width=80)
