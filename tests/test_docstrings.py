@@ -126,9 +126,6 @@ def test_names_in_docstrings_exist() -> None:
     defined.update(re.findall(r'^ *(\w+)(?:: | = )', text, re.MULTILINE))
     found = set(ROLE.findall(text))
     assert len(found) > 100
+    assert len(EXAMPLES) > 20
     unknown = {name for name in found if '.' not in name or name.startswith('nvitop.')} - defined
     assert not {name for name in unknown if pydoc.locate(name) is None}
-
-
-def test_there_are_examples() -> None:
-    assert len(EXAMPLES) > 20

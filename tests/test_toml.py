@@ -49,12 +49,8 @@ index = 2
 )
 def test_line_of_a_key_is_found(path: Sequence[Part], line: int) -> None:
     assert TomlDocument(TEXT).line_of(path) == line
-
-
-def test_byte_order_mark_is_ignored() -> None:
-    document = TomlDocument('\ufeffname = 1\n')
-    assert document.values == {'name': 1}
-    assert document.line_of(['name']) == 1
+    # A byte order mark is ignored.
+    assert TomlDocument(f'\ufeff{TEXT}').line_of(path) == line
 
 
 @pytest.mark.parametrize(
