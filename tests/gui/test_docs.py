@@ -87,4 +87,4 @@ def test_example_of_a_column_appears_at_the_width_in_its_page(
     gpus = [gpu._replace(info=gpu.info._replace(**limits)) for gpu in sample.devices]
     for columns in (int(width) - 1, int(width)):
         lines = lines_on(sample._replace(devices=tuple(gpus)), columns, 24)
-        assert any('MAX TEMP' in line for line in lines) is (columns == int(width))
+        assert any('SLOWDOWN' in line for line in lines) is (columns == int(width))
