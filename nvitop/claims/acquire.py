@@ -270,7 +270,12 @@ class _Waiter:
                 if self._has_enough():
                     return self._claim(mask_command(command))
             self._ticket.set_collecting(bool(self._locks))
-            text = self._describe(ahead)
+            held = len(self._locks)
+            text = f'waiting for {_devices(self._request.needed)}'
+            if held:
+                text = f'waiting for {_devices(self._request.needed - held, "more ")}, {held} held'
+            elif ahead:
+                text = f'{text}, {ahead} ahead in the queue'
             if now >= started + limit:
                 raise TimeoutError(f'{text}; gave up after {limit:g} s')
             if text != said:
@@ -283,13 +288,6 @@ class _Waiter:
 
     def _has_enough(self) -> bool:
         return len(self._locks) == self._request.needed
-
-    def _describe(self, ahead: int) -> str:
-        held = len(self._locks)
-        if held:
-            return f'waiting for {_devices(self._request.needed - held, "more ")}, {held} held'
-        text = f'waiting for {_devices(self._request.needed)}'
-        return f'{text}, {ahead} ahead in the queue' if ahead else text
 
     def _look(self) -> None:
         """Find the devices that match and are not claimed by others."""

@@ -113,11 +113,7 @@ class Client:
         self._base = settings.url
 
     def query(self, expression: str) -> Response:
-        """Return the current values of an expression.
-
-        Raises:
-            FleetError: There is no valid response.
-        """
+        """Return the current values of an expression. Raises FleetError."""
         body = self._send('/api/v1/query', {'query': expression})
         document = _document(body)
         series = []
@@ -130,11 +126,7 @@ class Client:
     def values_over_time(
         self, expression: str, start: float, end: float, step: float
     ) -> list[PastValues]:
-        """Return the values of an expression in a range of time.
-
-        Raises:
-            FleetError: There is no valid response.
-        """
+        """Return the values of an expression in a range of time. Raises FleetError."""
         times = {'start': f'{start:.3f}', 'end': f'{end:.3f}', 'step': f'{step:.3f}'}
         body = self._send('/api/v1/query_range', {'query': expression, **times})
         history = []
@@ -200,8 +192,12 @@ class Client:
                     'use the URL of the server that scrapes it',
                 ) from None
             raise _error(error.code, text) from None
-        if not body.lstrip().startswith(b'{'):
-            raise _not_json(kind, body.decode('utf-8', 'replace'))
+        start = body.lstrip()[:1]
+        if 'html' in kind or start == b'<':
+            words = 'the server returned a web page, perhaps to log in'
+            raise FleetError(words, 'check the URL and its path, or set a token')
+        if start != b'{':
+            raise FleetError('the response is not JSON', 'check the URL and its path')
         return body
 
     def _is_exporter(self, opener: urllib.request.OpenerDirector) -> bool:
@@ -313,13 +309,3 @@ def _error(status: int, text: str) -> FleetError:
     if isinstance(document, dict) and document.get('error'):
         return FleetError(f'{words} ({status}: {_message(document["error"])})', hint)
     return FleetError(f'{words} ({status})' if status in _STATUSES else words, hint)
-
-
-def _not_json(content_type: str, text: str) -> FleetError:
-    start = text.lstrip()[:100].lower()
-    if 'html' in content_type or start.startswith(('<!doctype', '<html', '<')):
-        return FleetError(
-            'the server returned a web page, perhaps to log in',
-            'check the URL and its path, or set a token',
-        )
-    return FleetError('the response is not JSON', 'check the URL and its path')

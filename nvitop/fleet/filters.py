@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Iterable
 from nvitop.basics.words import filter_words, name_in_quotes
 
 if TYPE_CHECKING:
-    from nvitop.fleet.types import Fleet, FleetGpu, FleetHost
+    from nvitop.fleet.types import Fleet, FleetGpu
 
 #: Prefixes of the filter.
 PREFIXES = ('host', 'gpu', 'user', 'job', 'model', 'free')
@@ -37,17 +37,16 @@ def select(fleet: Fleet, filters: Iterable[tuple[str, str]]) -> Fleet:
     of_gpus = [part for part in filters if part[0] not in ('host', 'free')]
     hosts = []
     for host in fleet.hosts:
-        if all(_host_matches(host, *part) for part in of_hosts):
+        if all(
+            host.free >= int(word[:9]) if prefix == 'free' else _is_named(host.name, word)
+            for prefix, word in of_hosts
+        ):
             if of_gpus:
                 gpus = [gpu for gpu in host.gpus if all(_gpu_matches(gpu, *p) for p in of_gpus)]
                 host = host._replace(gpus=tuple(gpus))
             if host.gpus or not of_gpus:
                 hosts.append(host)
     return fleet._replace(hosts=tuple(hosts))
-
-
-def _host_matches(host: FleetHost, prefix: str, word: str) -> bool:
-    return host.free >= int(word[:9]) if prefix == 'free' else _is_named(host.name, word)
 
 
 def _gpu_matches(gpu: FleetGpu, prefix: str, word: str) -> bool:

@@ -170,11 +170,6 @@ def _metric_value(row: DeviceRow, value: float) -> int | float | str | bool:
     return round(raw) if metric.kind == 'int' or metric.unit == 'W' else raw
 
 
-def _process_value(row: ProcessRow, value: float) -> int | float:
-    raw = scaled(value, 1 / row.scale)
-    return round(raw) if ALL_PROCESS_METRICS[row.metric].kind == 'int' else raw
-
-
 class _Index(NamedTuple):
     """The rows of a dialect by the name of their series."""
 
@@ -277,7 +272,9 @@ def _add(table: Dialect, index: _Index, device: _DeviceSeries, point: Series) ->
                 properties.update(_properties(index.process_info[name].labels, labels))
             else:
                 row = index.processes[name]
-                values[row.metric] = _process_value(row, point.value)
+                raw = scaled(point.value, 1 / row.scale)
+                is_whole = ALL_PROCESS_METRICS[row.metric].kind == 'int'
+                values[row.metric] = round(raw) if is_whole else raw
 
 
 def _add_value(rows: list[DeviceRow], device: _DeviceSeries, point: Series) -> None:

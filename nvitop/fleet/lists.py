@@ -102,7 +102,7 @@ _GPU_COLUMNS = (
     ListColumn('host', lambda pair, _: pair[0].name, 'HOST', sizes=(8, 28), align='<'),
     ListColumn('gpu', lambda pair, _: pair[1].label, 'GPU', sizes=(4,)),
     ListColumn('uuid', lambda pair, _: pair[1].id),
-    ListColumn('state', lambda pair, _: pair[1].state, 'STATE', sizes=(13,), align='<', look=lambda pair, _: _state_look(pair[1])),
+    ListColumn('state', lambda pair, _: pair[1].state, 'STATE', sizes=(13,), align='<', look=lambda pair, _: 'good' if pair[1].is_free else 'warning' if pair[1].state == 'held' else ''),
     ListColumn('utilization_percent', lambda pair, _: rounded(pair[1].utilization_percent, 1), 'UTIL', lambda pair, _: percent_text(pair[1].utilization_percent), (5,), 2, look=lambda host, _: 'heat'),
     ListColumn('memory_used_bytes', lambda pair, _: rounded(pair[1].memory_used_bytes), 'MEM GiB', lambda pair, _: memory_text(pair[1].memory_used_bytes, pair[1].memory_total_bytes), (9,), 3),
     ListColumn('memory_total_bytes', lambda pair, _: rounded(pair[1].memory_total_bytes)),
@@ -143,10 +143,6 @@ VIEWS = {
     'problems': View(_PROBLEM_COLUMNS, lambda fleet: fleet.problems, 'Nothing wrong is known'),
 }
 # fmt: on
-
-
-def _state_look(gpu: FleetGpu) -> Look:
-    return 'good' if gpu.is_free else 'warning' if gpu.state == 'held' else ''
 
 
 def _unknown_users(gpus: Sequence[FleetGpu]) -> str:

@@ -99,11 +99,7 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def from_table(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of the table ``[fleet]``.
-
-    Raises:
-        SettingsError: A key or value is invalid.
-    """
+    """Return the settings of the table ``[fleet]``. Raises SettingsError."""
     settings: dict[str, Any] = {}
     for key, value in table.items():
         name = key.replace('_', '-')
@@ -123,11 +119,7 @@ def from_table(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_settings(*layers: Mapping[str, Any]) -> Settings:
-    """Return the settings of several layers, later ones over earlier ones.
-
-    Raises:
-        SettingsError: A value is invalid.
-    """
+    """Return the settings of layers, later ones over earlier ones. Raises SettingsError."""
     values = {name: value for layer in layers for name, value in layer.items() if value is not None}
     for name in values.keys() & _DURATIONS:
         try:
@@ -182,11 +174,7 @@ def basic_login(username: str, password: str) -> str:
 
 
 def read_secret(path: str) -> str:
-    """Return the first line of a file.
-
-    Raises:
-        FleetError: It cannot be read.
-    """
+    """Return the first line of a file. Raises FleetError."""
     try:
         with open(path, encoding='utf-8') as file:
             line = file.readline().strip()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from datetime import datetime
@@ -86,9 +85,9 @@ def parse_style(text: str) -> OutputStyle:
 def make_format(query: TableQuery, style: OutputStyle, *, for_terminal: bool) -> Format:
     """Make the format of a style; for a terminal, control characters are replaced."""
     if style.kind == 'json':
-        return functools.partial(_json, query)
-    if style.kind == 'jsonl':
-        return functools.partial(_json_line, query)
+        return lambda result: [json.dumps(document(query, result), indent=2) + '\n']
+    if style.kind == 'jsonl':  # each line needs no other line to be understood
+        return lambda result: [json.dumps(document(query, result), separators=(',', ':')) + '\n']
     if style.kind == 'table':
         return _Table(query, style).pieces
     if style == LIST:
@@ -140,16 +139,6 @@ def _list_of_gpus(result: QueryResult) -> list[str]:
             line = f'GPU {info.physical_index}: {info.name or NOT_AVAILABLE} (UUID: {uuid})'
         lines.append(printable(line) + '\n')
     return lines
-
-
-def _json(query: TableQuery, result: QueryResult) -> list[str]:
-    """Return one indented JSON object, in ASCII."""
-    return [json.dumps(document(query, result), indent=2) + '\n']
-
-
-def _json_line(query: TableQuery, result: QueryResult) -> list[str]:
-    """Return one JSON object on a line, which needs no other line to be understood."""
-    return [json.dumps(document(query, result), separators=(',', ':')) + '\n']
 
 
 def document(query: TableQuery, result: QueryResult) -> dict[str, Any]:

@@ -28,8 +28,6 @@ class RemoteHost(NamedTuple):
     name: str
     #: What ssh connects to: ``name``, ``user@name`` or ``ssh://user@name:port``.
     destination: str
-    #: Group of the file that names it, ``''`` if there is none.
-    group: str = ''
 
 
 def expand(pattern: str) -> list[str]:
@@ -76,7 +74,7 @@ def targets(names: Iterable[str]) -> list[RemoteHost]:
 
 
 def parse_hosts(text: str, file: str) -> list[RemoteHost]:
-    """Return the machines of a file: one a line, with groups as in Ansible's INI files.
+    """Return the machines of a file: one a line, as in Ansible's INI files.
 
     Lines of ``[group:vars]`` and ``[group:children]`` are skipped; of variables only
     ``ansible_host``, ``ansible_user`` and ``ansible_port`` count.
@@ -85,15 +83,15 @@ def parse_hosts(text: str, file: str) -> list[RemoteHost]:
         HostsError: A line is invalid, or there are none; the message names the file and the line.
     """
     machines: list[RemoteHost] = []
-    group, is_list = '', True
+    is_list = True
     for number, line in enumerate(text.splitlines(), 1):
         line = re.split(r'(?:^|\s)[#;]', line, maxsplit=1)[0].strip()
         heading = re.fullmatch(r'\[([^\[\]:]+)(:\w+)?\]', line)
         if heading is not None and not re.fullmatch(r'[\d,-]+', heading[1]):
-            group, is_list = printable(heading[1]), heading[2] is None
+            is_list = heading[2] is None
         elif line and is_list:
             try:
-                machines += _parse_line(line, group)
+                machines += _parse_line(line)
             except HostsError as error:
                 raise HostsError(f'{file}:{number}: {error}') from None
     if not machines:
@@ -101,7 +99,7 @@ def parse_hosts(text: str, file: str) -> list[RemoteHost]:
     return _unique(machines)
 
 
-def _parse_line(line: str, group: str) -> Iterator[RemoteHost]:
+def _parse_line(line: str) -> Iterator[RemoteHost]:
     pattern, _, rest = line.partition(' ')
     variables = dict(_VARIABLE.findall(rest))
     for name in (name for part in re.split(r',(?![^\[]*\])', pattern) for name in expand(part)):
@@ -109,7 +107,7 @@ def _parse_line(line: str, group: str) -> Iterator[RemoteHost]:
         destination = f'{variables["user"]}@{host}' if 'user' in variables else host
         if 'port' in variables:
             destination = f'ssh://{destination}:{variables["port"]}'
-        yield RemoteHost(name, expand(destination)[0], group)
+        yield RemoteHost(name, expand(destination)[0])
 
 
 def _unique(machines: list[RemoteHost]) -> list[RemoteHost]:

@@ -346,7 +346,10 @@ def _print(selection: Selection, options: argparse.Namespace) -> int:
     """Print the devices, and messages about the choice; return the exit status."""
     identifiers = [str(identifier) for identifier in selection.chosen]
     with contextlib.suppress(BrokenPipeError), writing():
-        print(_joined(identifiers, options.separator), end='', flush=True)
+        if options.separator == '\0':
+            print(''.join(f'{identifier}\0' for identifier in identifiers), end='', flush=True)
+        else:
+            print(options.separator.join(identifiers), flush=True)
     if not sys.stdout.isatty():
         with contextlib.suppress(OSError):
             print(f'CUDA_VISIBLE_DEVICES="{",".join(identifiers)}"', file=sys.stderr)
@@ -371,9 +374,3 @@ def _separator(text: str) -> str:
     except UnicodeEncodeError:
         raise ValueError(f'not a text that can be printed: {text!r}') from None
     return text
-
-
-def _joined(identifiers: list[str], separator: str) -> str:
-    if separator == '\0':
-        return ''.join(f'{identifier}\0' for identifier in identifiers)
-    return separator.join(identifiers) + '\n'

@@ -177,10 +177,6 @@ def total_of(rows: Iterable[Row]) -> Sums:
     return total
 
 
-def _lowest_first(value: float | None) -> tuple[bool, float]:
-    return value is None, value or 0.0
-
-
 #: Orders of rows: ``--sort``.
 ORDERS: dict[str, Callable[[Row], object]] = {
     'hours': lambda row: -row.sums.seconds,
@@ -188,7 +184,7 @@ ORDERS: dict[str, Callable[[Row], object]] = {
     'held-idle': lambda row: -row.sums.held_idle,
     'energy': lambda row: -row.sums.joules,
     'memory': lambda row: -row.sums.peak_bytes,
-    'utilization': lambda row: _lowest_first(row.sums.utilization_percent),
+    'utilization': lambda row: (not row.sums.measured, row.sums.utilization_percent or 0.0),
     'name': lambda row: row.key,
 }
 

@@ -29,13 +29,13 @@ def test_patterns_keep_zeros_and_order() -> None:
     assert names == ['b', 'a1', 'a3', 'ann@b']
 
 
-def test_files_have_groups_and_what_ssh_needs() -> None:
+def test_files_have_what_ssh_needs() -> None:
     assert [tuple(target) for target in parse_hosts(INVENTORY, 'hosts')] == [
-        ('gpu01', 'gpu01', ''),
-        ('lab-01.example.org', 'ann@lab-01.example.org', 'lab'),
-        ('lab-02.example.org', 'ann@lab-02.example.org', 'lab'),
-        ('lab-03.example.org', 'ann@lab-03.example.org', 'lab'),
-        ('old', 'ssh://10.0.0.7:2222', 'lab'),
+        ('gpu01', 'gpu01'),
+        ('lab-01.example.org', 'ann@lab-01.example.org'),
+        ('lab-02.example.org', 'ann@lab-02.example.org'),
+        ('lab-03.example.org', 'ann@lab-03.example.org'),
+        ('old', 'ssh://10.0.0.7:2222'),
     ]
 
 
