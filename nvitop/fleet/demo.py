@@ -8,6 +8,7 @@ import time
 from typing import Callable
 
 from nvitop.fleet.reading import host_of_sample
+from nvitop.fleet.source import FleetSource
 from nvitop.fleet.types import Fleet, FleetFinding, FleetHost
 from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.types import (
@@ -33,7 +34,7 @@ _OVER_SSH = {3: 'ssh', 5: 'nvidia-smi'}
 _STEP = 15.0
 
 
-class DemoSource:
+class DemoSource(FleetSource):
     """A cluster with own names on most hosts, those of dcgm-exporter on one of three, and a few over ssh."""
 
     def __init__(self, hosts: int, clock: Callable[[], float] = time.time) -> None:
@@ -54,9 +55,6 @@ class DemoSource:
         now = self._clock()
         moments = [now - _STEP * step for step in range(240, 0, -1)]
         return [(moment, _sample(_number(host), moment)) for moment in moments]
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 def _number(host: FleetHost) -> int:

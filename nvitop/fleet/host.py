@@ -40,23 +40,13 @@ _PROCESS_STATUSES = ('running', 'zombie', 'gone', 'no permission', 'foreign')
 _DEVICE_LABELS = frozenset({'gpu', 'uuid', 'UUID'})
 #: When the exporter took the last sample.
 COLLECTED = 'nvitop_last_collect_timestamp_seconds'
-#: Kind of host → series for graphs.
-GRAPH_SERIES = {
-    'own': tuple(
-        f'nvitop_gpu_{name}'
-        for name in (
-            *('utilization_ratio', 'memory_used_bytes', 'memory_total_bytes', 'memory_used_ratio'),
-            *('memory_utilization_ratio', 'power_usage_watts', 'temperature_celsius'),
-        )
-    ),
-    'dcgm': tuple(
-        f'DCGM_FI_DEV_{name}'
-        for name in (
-            *('GPU_UTIL', 'FB_USED', 'FB_FREE', 'FB_RESERVED', 'MEM_COPY_UTIL'),
-            *('POWER_USAGE', 'GPU_TEMP'),
-        )
-    ),
-}
+#: Metrics that graphs show, or that their values need.
+_OF_GRAPHS = frozenset(
+    {
+        *('gpu_utilization', 'memory_utilization', 'memory_used', 'memory_total', 'memory_free'),
+        *('memory_reserved', 'power_usage', 'temperature'),
+    }
+)
 
 #: Name of a series since dcgm-exporter 4.9 → name before, and the value before / the value since.
 RENAMED: dict[str, tuple[str, float]] = {
@@ -201,6 +191,11 @@ def series_names(name: str) -> frozenset[str]:
     table, index = dialect(name), _index(name)
     others = {table.up, table.problems, table.asleep} - {''}
     return frozenset({*others}.union(*index))
+
+
+def graph_series(name: str) -> list[str]:
+    """Return the names of the series of a dialect that graphs show."""
+    return [row.name for row in dialect(name).devices if _OF_GRAPHS.issuperset(row.metrics)]
 
 
 class _DeviceSeries:

@@ -7,7 +7,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Iterable, NamedTuple
 
-from nvitop.fleet.host import COLLECTED, GRAPH_SERIES, RENAMED, series_names
+from nvitop.fleet.host import COLLECTED, RENAMED, graph_series, series_names
 from nvitop.health.states import HELD_SECONDS
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def host_query(host: FleetHost, scope: Scope) -> str:
 
 def history_query(host: FleetHost, scope: Scope) -> str:
     """Return the query of a range of the values of one host that graphs show."""
-    return vector(_with_renamed(GRAPH_SERIES[host.kind]), scope.match, equals(*host.selector))
+    return vector(_with_renamed(graph_series(host.kind)), scope.match, equals(*host.selector))
 
 
 def _with_renamed(names: Iterable[str]) -> list[str]:

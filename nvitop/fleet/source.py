@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Callable, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from nvitop.fleet.host import read_history, read_host
 from nvitop.fleet.lists import age_text
@@ -25,23 +25,26 @@ PAST_SECONDS, PAST_STEP = 3600.0, 15.0
 NO_SIGNALS = 'Not available: the processes run on another machine'
 
 
-class FleetSource(Protocol):
-    """All hosts of a fleet, and the samples of one of them."""
+class FleetSource:
+    """All hosts of a fleet, and the samples of one of them. All that reads raises FleetError."""
 
     def read(self) -> Fleet:
-        """Return all hosts. Raises FleetError."""
+        """Return all hosts."""
+        raise NotImplementedError
 
     def sample(self, host: FleetHost) -> Sample:
-        """Return the sample of one host. Raises FleetError."""
+        """Return the sample of one host."""
+        raise NotImplementedError
 
     def past(self, host: FleetHost, sample: Sample) -> list[tuple[float, Sample]]:
-        """Return samples of the last hour with their times, oldest first. Raises FleetError."""
+        """Return samples of the last hour with their times, oldest first; ``[]``: graphs begin now."""
+        return []
 
     def close(self) -> None:
         """End what runs in the background."""
 
 
-class PrometheusSource:
+class PrometheusSource(FleetSource):
     """The hosts that a server with the API of Prometheus knows."""
 
     def __init__(
@@ -52,7 +55,7 @@ class PrometheusSource:
         self._clock = clock
 
     def read(self) -> Fleet:
-        """Return all hosts. Raises FleetError."""
+        """Return all hosts."""
         started = self._clock()
         response = self._client.query(fleet_query(self._scope))
         now = self._clock()
@@ -62,21 +65,18 @@ class PrometheusSource:
         )
 
     def sample(self, host: FleetHost) -> Sample:
-        """Return the sample of one host. Raises FleetError."""
+        """Return the sample of one host."""
         response = self._client.query(host_query(host, self._scope))
         sample = read_host(response.series, host, self._clock())
         notes = [Problem('monitor', 'source', note, 'na') for note in response.warnings]
         return sample._replace(problems=(*sample.problems, *notes))
 
     def past(self, host: FleetHost, sample: Sample) -> list[tuple[float, Sample]]:
-        """Return samples of the last hour with their times, oldest first. Raises FleetError."""
+        """Return samples of the last hour with their times, oldest first."""
         now = self._clock()
         query = history_query(host, self._scope)
         values = self._client.values_over_time(query, now - PAST_SECONDS, now, PAST_STEP)
         return read_history(values, host, sample)
-
-    def close(self) -> None:
-        """Do nothing: requests end by themselves."""
 
 
 class Pace(NamedTuple):

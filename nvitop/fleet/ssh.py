@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Sequence
 
 from nvitop.basics.printable import printable
 from nvitop.fleet.reading import host_of_sample
-from nvitop.fleet.source import SAMPLE_SECONDS
+from nvitop.fleet.source import SAMPLE_SECONDS, FleetSource
 from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost
 from nvitop.remote.source import RemoteError, RemoteSource
 from nvitop.sampling.types import Demand, Sample
@@ -105,7 +105,7 @@ class _WatchedMachine:
         return host._replace(kind=self._kind, findings=(*host.findings, *problem))
 
 
-class SshSource:
+class SshSource(FleetSource):
     """The machines of a fleet over ssh. A machine that hangs delays no other.
 
     Args:
@@ -152,10 +152,6 @@ class SshSource:
             raise FleetError(machine.trouble or f'{host.name} has not answered yet')
         age = time.monotonic() - machine.sample.monotonic
         return machine.sample._replace(timestamp=time.time() - age)
-
-    def past(self, host: FleetHost, sample: Sample) -> list[tuple[float, Sample]]:
-        """Return no samples: graphs begin now."""
-        return []
 
     def close(self) -> None:
         """Close the connections; wait a moment for machines that do not react."""
