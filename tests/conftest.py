@@ -5,15 +5,18 @@ from __future__ import annotations
 import pathlib
 import signal
 import sys
+import threading
 from typing import Any, Iterator
 
 import hypothesis
 import pytest
 
 from nvitop import simulation
+from nvitop.sampling import watchdog
 from tests.clock import Clock
 from tests.fuzz import input_count
 from tests.gui import goldens
+from tests.waiting import PATIENCE
 
 hypothesis.settings.register_profile(
     'patient',
@@ -33,6 +36,23 @@ def machine() -> Iterator[simulation.Machine]:
     """A machine with eight GPUs, constant values, and processes that do not exist."""
     with simulation.machine('dgx-h100', processes='fixed', clock=lambda: 0.0) as running:
         yield running
+
+
+#: Threads that call no driver, or wait for the end of a collector or for a test of their own.
+_WAITING = ('nvitop-collector', 'nvitop-effects', 'nvitop-watchdog')
+#: Others end once they have nothing to do.
+watchdog.SPARE_SECONDS = 0.0
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_stays() -> Iterator[None]:
+    """Wait for the threads that a test leaves: their next call would begin with the next driver."""
+    before = {*threading.enumerate()}
+    yield
+    for thread in {*threading.enumerate()} - before:
+        if thread.name.startswith('nvitop') and thread.name not in _WAITING:
+            thread.join(PATIENCE)
+            assert not thread.is_alive(), f'{thread.name} stays'
 
 
 @pytest.fixture

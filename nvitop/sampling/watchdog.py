@@ -106,13 +106,13 @@ class Watchdog:
         clock: Callable[[], float] = time.monotonic,
         start_thread: Callable[[str, Callable[[], None]], None] = start_daemon,
         condition: threading.Condition | None = None,
-        spare_seconds: float = SPARE_SECONDS,
+        spare_seconds: float | None = None,
     ) -> None:
         self._name = name
         self._clock = clock
         self._start_thread = start_thread
         self._condition = condition or threading.Condition()
-        self._spare_seconds = spare_seconds
+        self._spare_seconds = SPARE_SECONDS if spare_seconds is None else spare_seconds
         #: Whether an idle thread waits for work, and the calls it is given.
         self._has_spare = False
         self._given: collections.deque[_Call] | None = None

@@ -183,15 +183,6 @@ def test_report_shows_the_memory_of_the_container(proc: pathlib.Path) -> None:
     assert len(widths) == 1  # although a process uses 200 % of the memory
 
 
-def test_exiting_process_has_no_open_files(proc: pathlib.Path) -> None:
-    assert procfs.uses_gpu(ON_GPU) is True
-    assert procfs.uses_gpu(NOT_ON_GPU) is False
-    assert procfs.uses_gpu(UNREADABLE) is None
-    for file in (proc / str(ON_GPU) / 'fd').iterdir():
-        file.unlink()
-    assert procfs.uses_gpu(ON_GPU) is None
-
-
 _WATCHED = """
 import os, sys
 from nvitop import cli, select, simulation, take_snapshots, ResourceMetricCollector

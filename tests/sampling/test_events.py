@@ -59,13 +59,6 @@ def test_events_are_over_when_the_gpu_has_recovered(broken: dict[str, Any]) -> N
     assert (event.is_over, event.first, event.times) == (False, 5.0, 2)
 
 
-def test_events_follow_a_gpu_whose_index_changes() -> None:
-    log = EventLog()
-    log.add(KEY, 'xid', 79, 1.0)
-    moved = GPU._replace(key=KEY._replace(physical_index=2))
-    assert log.observe([moved])[0].device == moved.key
-
-
 # The thread
 
 
@@ -120,16 +113,6 @@ def test_a_repeated_event_is_announced_once(machine: simulation.Machine) -> None
     assert [watched.next() for _ in range(2)] == [(3, 'xid', 13), (3, 'xid', 31)]
 
 
-def test_a_thread_at_rest_makes_no_calls(machine: simulation.Machine) -> None:
-    watched = Watched(machine)
-    machine.reset_calls()
-    machine.set(gpu=3, temperature=60)  # wakes the simulated driver up, but is no event
-    machine.set(gpu=3, xid=13)
-    watched.next()
-    watched.wait_for_calls('nvmlEventSetWait_v2', 1)
-    assert dict(machine.calls) == {'nvmlEventSetWait_v2': 1}
-
-
 @pytest.mark.parametrize('is_lost', [False, True])
 def test_the_thread_wakes_up_rarely_unless_a_gpu_is_lost(
     machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch, is_lost: bool
@@ -178,17 +161,6 @@ def test_a_driver_without_events_is_a_problem_but_no_failure(machine: simulation
         'Not Supported',
         False,
     )
-
-
-def test_the_thread_leaves_the_driver_for_a_restart(machine: simulation.Machine) -> None:
-    watched = Watched(machine)
-    assert not watched.watcher.pause()
-    machine.set(gpu=1, xid=13)  # the wait returns
-    watched.next()
-    wait_until(watched.watcher.pause)
-    assert machine.calls['nvmlEventSetFree'] == 1
-    watched.watcher.resume()
-    watched.wait_for_calls('nvmlEventSetCreate', 2)
 
 
 def test_events_of_before_a_restart_are_not_freed(
@@ -259,13 +231,6 @@ def test_an_event_is_in_a_sample_at_once_even_if_none_is_due(machine: simulation
     while 'xid' not in found:
         found = [finding.kind for finding in findings(samples.get(timeout=PATIENCE))]
     sampler.stop()
-
-
-def test_quitting_does_not_wait_for_events(machine: simulation.Machine) -> None:
-    sampler = Sampler(LiveSource(), lambda _: None)
-    sampler.start()
-    wait_until(lambda: machine.calls['nvmlEventSetWait_v2'] == 1)
-    assert sampler.stop(PATIENCE)
 
 
 def test_a_restart_waits_for_the_thread_and_recovery_ends_the_event(

@@ -65,24 +65,11 @@ def test_values_of_a_ring(
     assert filled(values).values(*window) == expected
 
 
-def test_the_left_edge_is_interpolated() -> None:
-    ring = filled(line(100, 200, 5), slot=5.0)
-    assert ring.values(195, 30, 30) == pytest.approx([float(i) for i in range(166, 196)])
-
-
 def test_a_full_ring_drops_the_oldest_values() -> None:
     ring = filled(line(100, 125), capacity=10.0)
     assert ring.values(124, 15, 15) == [None] * 5 + [float(i) for i in range(115, 125)]
     ring.append(175, 5.0)
     assert ring.values(175, 10, 10) == [None] * 9 + [5.0]
-
-
-def test_column_borders_do_not_move_with_time() -> None:
-    ring = filled({float(i): float(i * i % 37) for i in range(100, 220)})
-    before = ring.values(219, 60, 12)
-    for i in range(220, 225):
-        ring.append(i, 0.0)
-    assert ring.values(224, 60, 12)[:11] == before[1:]
 
 
 @settings(deadline=None)
@@ -120,13 +107,6 @@ def test_devices_and_host_are_recorded_by_metric() -> None:
     assert h.last(key, 'nothing') is None
 
 
-def test_a_metric_is_recorded_from_its_first_value_on() -> None:
-    h = History()
-    for time, value in enumerate([None, 5, None, 7], 100):
-        h.record(sample(time, device_sample(0, pcie_tx_throughput_kib_per_s=value)))
-    assert h.values(device_key(), 'pcie_tx_throughput', 4, 4) == [None, 5, None, 7]
-
-
 def test_maximum_covers_the_window_only() -> None:
     h = History()
     for i, value in enumerate([90.0, 10.0, 30.0, 20.0]):
@@ -134,16 +114,6 @@ def test_maximum_covers_the_window_only() -> None:
     assert h.maximum('x', 'm', 3) == 30
     assert h.maximum('x', 'm', 4) == 90
     assert h.maximum('x', 'other', 4) is None
-
-
-def test_processes_are_recorded_once_per_measurement() -> None:
-    h = History()
-    one = process_sample(1, cpu_percent=10.0, gpu_memory_bytes=1024)
-    h.record(sample(100, processes=(one,)))
-    again = one._replace(cpu_percent=90.0)
-    h.record(sample(101, processes=(again,))._replace(processes_monotonic=100.0))
-    assert h.last(process_key(1), 'cpu_percent') == 10
-    assert h.last(process_key(1), 'gpu_memory') == 1024
 
 
 @pytest.mark.parametrize('status', ['gone', 'foreign', 'no permission'])

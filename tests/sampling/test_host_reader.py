@@ -52,27 +52,6 @@ def test_cpu_percent_covers_the_time_since_the_last_reading(cpu: Cpu) -> None:
     assert reader.read().cpu_percent == 0.0  # too short to measure
 
 
-def test_cpu_times_that_go_backwards_give_no_cpu_percent(cpu: Cpu) -> None:
-    clock = Clock()
-    cpu.work(busy=5.0)
-    reader = HostReader(clock=clock)
-    cpu.work(busy=-3.0)
-    clock.now += 1.0
-    assert reader.read().cpu_percent is None
-
-
-def test_a_real_host_has_no_gaps() -> None:
-    reader = HostReader()
-    sample = reader.read()
-    assert sample.hostname == host.hostname()
-    assert sample.username == host.getuser()
-    assert sample.memory_total_bytes == host.virtual_memory().total
-    assert 0 < (sample.memory_percent or 0) <= 100
-    assert sample.cpu_count
-    assert sample.uptime_seconds
-    assert reader.problems == ()
-
-
 @pytest.mark.parametrize(
     ('name', 'what', 'fields'),
     [

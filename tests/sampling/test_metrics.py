@@ -8,19 +8,11 @@ from typing import Any
 import pytest
 
 from nvitop import simulation
-from nvitop.basics.metrics import (
-    EXTENDED_METRICS,
-    LISTS,
-    METRICS,
-    METRICS_BY_NAME,
-    PROCESS_METRICS,
-    UNITS,
-)
+from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS, METRICS_BY_NAME, UNITS
 from nvitop.console.options import Options
 from nvitop.gui.report import report_text
 from nvitop.health import RULE_METRICS
 from nvitop.sampling import REPORT_METRICS, LiveSource, Sample
-from nvitop.sampling.types import ProcessSample
 from tests.programs import run_python
 
 ALL_METRICS = (*METRICS, *EXTENDED_METRICS, *LISTS)
@@ -81,12 +73,6 @@ def test_one_row_of_the_table_adds_a_metric_everywhere() -> None:
         'collector': 44,
         'snapshot': 2,
         'docs': 2,
-    }
-
-
-def test_every_process_metric_has_a_field_of_samples() -> None:
-    assert {metric.field.partition('.')[0] for metric in PROCESS_METRICS} <= {
-        *ProcessSample._fields
     }
 
 

@@ -98,23 +98,6 @@ def test_complete_sample_has_names_and_statements() -> None:
         assert texts(sample.processes)[1] == 'pod 712b37831be4'
 
 
-@pytest.mark.parametrize(
-    ('cgroup', 'files_read'),
-    [
-        ('0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_0', {'cgroup'}),
-        ('0::/docker/' + CONTAINER, {'cgroup'}),
-        ('0::/a.service', {'cgroup', 'mountinfo', 'uid_map'}),
-        ('0::/', {'cgroup', 'mountinfo', 'uid_map', 'environ', 'cmdline'}),
-    ],
-)
-def test_report_reads_only_files_that_may_name_a_better_owner(
-    files: Files, reader: OwnerReader, cgroup: str, files_read: set[str]
-) -> None:
-    files.cgroups = {ONE: cgroup}
-    reader.read((sample_of(ONE),), wait=True, is_brief=True)
-    assert {*files.reads} == files_read
-
-
 def test_cgroup_is_read_once_and_again_only_while_it_is_shown(
     files: Files, reader: OwnerReader, clock: Clock
 ) -> None:
@@ -184,14 +167,6 @@ def test_few_threads_hang(
         reader.read(processes, wait=True)
     assert threading.active_count() <= before + owner_module.MAX_STUCK + 1
     assert files.reads['environ'] == owner_module.MAX_STUCK
-
-
-def test_pid_of_another_namespace_is_not_read(files: Files, reader: OwnerReader) -> None:
-    files.cgroups = {ONE: '0::/a.service'}
-    processes = (sample_of(ONE, status='foreign'),)
-    assert texts(reader.read(processes, wait=True)) == ['None']
-    assert not files.reads
-    assert reader.problems == ()
 
 
 def test_hidden_processes_are_a_problem(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from nvitop.sampling.plan import FIRST_CPU_INTERVAL, Due, Intervals, Plan, intervals, metrics_due
+from nvitop.sampling.plan import FIRST_CPU_INTERVAL, Due, Intervals, Plan, intervals
 from nvitop.sampling.types import Demand
 from tests.clock import Clock
 from tests.sampling.fakes import process_key
@@ -92,12 +92,6 @@ def test_late_ticks_do_not_drift_and_missed_ones_are_skipped(plan: Plan, clock: 
     assert plan.next_due() == pytest.approx(34.3)
 
 
-def test_a_tick_slightly_early_counts(plan: Plan, clock: Clock) -> None:
-    clock.now = 0.97
-    assert plan.due(Demand()).fast
-    assert plan.next_due() == 2.0
-
-
 def test_refresh_makes_everything_due(plan: Plan, clock: Clock) -> None:
     clock.now = 0.5
     plan.refresh()
@@ -106,14 +100,6 @@ def test_refresh_makes_everything_due(plan: Plan, clock: Clock) -> None:
 
 
 # A demand that changes
-
-
-def test_processes_are_not_due_unless_shown(clock: Clock) -> None:
-    plan = Plan(Intervals(devices=10, processes=2, host=10), clock=clock)
-    assert not plan.due(NOTHING).processes
-    assert plan.next_due() == 10
-    clock.now = 3.0
-    assert plan.due(Demand()) == Due(processes=True)
 
 
 def test_processes_shown_again_join_the_ticks_of_devices(clock: Clock) -> None:
@@ -139,22 +125,6 @@ def test_anything_newly_shown_is_due_at_once(
     clock.now = 0.3
     assert plan.due(Demand(**demand)) == due
     assert plan.due(Demand(**demand)) == Due()
-
-
-def test_shown_metrics_are_due_with_the_devices(plan: Plan, clock: Clock) -> None:
-    clock.now = 0.3
-    plan.due(Demand(shown_metrics=('total_energy',)))
-    two = Demand(shown_metrics=('total_energy', 'jpeg_utilization'))
-    assert plan.due(two) == Due(shown=('jpeg_utilization',))
-    clock.now = 1.0
-    assert plan.due(two).shown == two.shown_metrics
-    assert plan.due(Demand()) == Due()
-
-
-def test_the_tree_is_due_with_the_processes(plan: Plan, clock: Clock) -> None:
-    tree = Demand(host_processes=True)
-    seen = [due.host_processes for _, due in run(plan, clock, tree, 4)]
-    assert seen == [True, False, True, False, True]
 
 
 def test_processes_that_come_into_view_are_due_at_once(plan: Plan) -> None:
@@ -188,13 +158,3 @@ def test_second_readings_are_due_soon(
     assert plan.due(Demand(**demand)) == Due(host=True, **due)
     assert plan.due(Demand(**demand)) == Due()
     assert plan.next_due() == 1.0
-
-
-def test_metrics_due_are_those_of_the_due_tiers() -> None:
-    fast = {metric.name for metric in metrics_due(Due(fast=True))}
-    assert {'memory_used', 'gpu_utilization', 'power_usage', 'temperature'} <= fast
-    assert 'fan_speed' not in fast
-    assert 'fan_speed' in {metric.name for metric in metrics_due(Due(slow=True))}
-    shown = metrics_due(Due(shown=('total_energy', 'power_usage', 'no such metric')))
-    assert [metric.name for metric in shown] == ['total_energy']
-    assert metrics_due(Due(processes=True)) == ()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import Any, ClassVar
 
 import pytest
@@ -17,7 +16,6 @@ from nvitop.sampling.process_reader import ProcessReader
 from nvitop.sampling.types import DeviceKey, HostSample, ParentProcess, ProcessKey, ProcessSample
 from tests.clock import Clock
 from tests.sampling.fakes import device_key
-from tests.waiting import PATIENCE
 
 ME = HostSample(username='me')
 START = 1.7e9
@@ -162,17 +160,6 @@ def test_other_users_processes_are_own_only_for_the_superuser(reader: Bench) -> 
     assert reading.processes[0].is_own
 
 
-def test_processes_are_in_natural_order(reader: Bench) -> None:
-    records = [
-        record(FakeProcess(9, facts(username='ada')), 1),
-        record(FakeProcess(8, facts(username='bob')), 0),
-        record(FakeProcess(7, facts(username='bob')), 0),
-        record(FakeProcess(10, facts(username='ada')), 0),
-    ]
-    places = [(s.key.device.physical_index, s.key.pid) for s in reader.read(*records)]
-    assert places == [(0, 10), (0, 7), (0, 8), (1, 9)]
-
-
 # CPU %
 
 
@@ -255,18 +242,6 @@ def test_between_readings_others_keep_their_values_and_are_not_read(reader: Benc
     assert [sample.cpu_percent for sample in samples] == [10.0, 10.0, 77.0, *[10.0] * 5]
 
 
-def test_samples_of_off_screen_processes_are_reused_between_readings(reader: Bench) -> None:
-    records = [record(FakeProcess(pid)) for pid in (1, 2, 3)]
-    first = reader.read(*records, visible=frozenset({key(1)}))
-    two, one = frozenset({key(2)}), frozenset({key(1)})
-    second = reader.read(*records, visible=two, measure=two, seconds=0.25)
-    assert second[2] is first[2]
-    assert [sample.cpu_percent for sample in second] == [None, 10.0, None]
-    assert [sample.host_memory_bytes for sample in second] == [None, 1 << 20, None]
-    third = reader.read(records[0], records[2], visible=one, measure=one, seconds=0.25)
-    assert [(sample.key.pid, sample.cpu_percent) for sample in third] == [(1, 10.0), (3, None)]
-
-
 def test_a_zombie_has_its_name_and_its_parent(
     reader: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,48 +285,6 @@ def test_a_reused_pid_is_another_process(reader: Bench, visible: Any) -> None:
     assert sample.cpu_percent is None
 
 
-def test_processes_that_are_no_longer_listed_are_forgotten(reader: Bench) -> None:
-    process = FakeProcess(7)
-    reader.read(record(process))
-    reader.read()
-    reader.read(record(process), seconds=2.0)
-    assert process.reads == 2
-    assert reader.reading.begun == {7}
-
-
-class StuckProcess(FakeProcess):
-    """A process whose command line cannot be read for now: the kernel holds its memory."""
-
-    def __init__(self, pid: int) -> None:
-        super().__init__(pid, facts())
-        self.entered, self.let_go = threading.Event(), threading.Event()
-
-    def facts(self, before: HostFacts | None = None) -> HostFacts:
-        self.entered.set()
-        assert self.let_go.wait(PATIENCE)
-        return super().facts()
-
-
-def test_a_process_that_blocks_its_reader_is_skipped_while_it_does(reader: Bench) -> None:
-    stuck, healthy = StuckProcess(7), FakeProcess(8)
-    records = [record(stuck), record(healthy)]
-    thread = threading.Thread(target=reader.reader.read, args=(records, None, ME), daemon=True)
-    thread.start()
-    assert stuck.entered.wait(PATIENCE)
-    reader.reader = reader.reader.renewed()
-    first, second = reader.read(*records)
-    assert (first.status, first.command, first.gpu_memory_bytes) == ('running', None, 1 << 30)
-    assert second.command == 'python3 train.py'
-    (problem,) = reader.reading.problems
-    assert (problem.subject, problem.kind) == (7, 'timed out')
-    stuck.let_go.set()
-    thread.join(PATIENCE)
-    assert not thread.is_alive()
-    first, _ = reader.read(*records, seconds=2.0)
-    assert first.command == 'python3 train.py'
-    assert reader.reading.problems == ()
-
-
 # The tree
 
 
@@ -379,14 +312,6 @@ def test_the_tree_has_ancestors_and_children_of_gpu_processes(
     assert reader.reading.begun == {1, 10, 100, 1000, 1001}
     reader.read(record(process), tree=True, seconds=0.25)
     assert all(sample.cpu_percent == 10.0 for sample in reader.reading.host_processes)
-
-
-def test_gone_processes_are_roots_of_the_tree(
-    reader: Bench, family: dict[int, FakeProcess]
-) -> None:
-    reader.read(record(FakeProcess(77, GONE)), tree=True)
-    (sample,) = reader.reading.host_processes
-    assert (sample.pid, sample.parent_pid, sample.status) == (77, None, 'gone')
 
 
 # Idle times

@@ -96,12 +96,6 @@ def bench() -> Bench:
     return Bench()
 
 
-def test_samples_are_taken_when_due_and_delivered(bench: Bench) -> None:
-    bench.run([], 3.5)
-    assert bench.source.times == [0, 1, 2, 3]
-    assert [sample.sequence for sample in bench.samples] == [1, 2, 3, 4]
-
-
 def test_a_new_demand_is_measured_at_once(bench: Bench) -> None:
     demand = Demand(shown_metrics=('total_energy',))
     bench.run([(0.4, lambda: bench.sampler.demand(demand))], 1.5)
@@ -129,12 +123,6 @@ def test_demands_in_quick_succession_share_a_sample(bench: Bench) -> None:
     bench.run([(0.01, show('a')), (0.02, show('a', 'b')), (0.03, show('c'))], 0.5)
     assert bench.source.times == [0, MIN_PAUSE_SECONDS]
     assert bench.source.calls[-1][1].shown_metrics == ('c',)
-
-
-def test_refresh_takes_a_sample_at_once(bench: Bench) -> None:
-    bench.run([(0.5, bench.sampler.refresh)], 0.9)
-    assert bench.source.times == [0, 0.5]
-    assert bench.source.refreshed == 1
 
 
 def test_an_error_becomes_a_problem_and_the_thread_continues(bench: Bench) -> None:
@@ -177,16 +165,6 @@ def threaded(source: FakeSource, on_sample: Callable[[Sample], None]) -> Sampler
     sampler = Sampler(source, on_sample)
     sampler.start()
     return sampler
-
-
-def test_stop_does_not_wait_for_the_next_tick() -> None:
-    source = FakeSource(ScriptedTime())
-    source.due = 1e12
-    taken = threading.Event()
-    sampler = threaded(source, lambda _: taken.set())
-    assert taken.wait(PATIENCE)
-    assert sampler.stop(30)
-    assert sampler.stop()
 
 
 def test_setting_a_demand_does_not_wait_for_a_hanging_sample() -> None:

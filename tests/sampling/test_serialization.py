@@ -78,10 +78,6 @@ def test_full_sample_survives_json() -> None:
     assert again.devices[0].extended_value('retired') is True
 
 
-def test_empty_sample_is_short() -> None:
-    assert serialize(Sample(timestamp=0.0)) == {'nvitop_sample': 2, 'timestamp': 0.0}
-
-
 def test_fields_of_newer_versions_are_ignored_and_missing_ones_get_their_default() -> None:
     stored = plain()
     stored['added_later'] = {'a': [1]}

@@ -13,8 +13,6 @@ from typing import Iterator
 import pytest
 
 from nvitop import simulation
-from nvitop.api import libnvml
-from nvitop.api.device import Device
 from nvitop.api.device.handles import start_nvml
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import System, system
@@ -331,20 +329,6 @@ def test_gpus_that_nvml_does_not_list_have_no_index(
     assert (sample.status, sample.info.bus_id) == ('asleep', '00000000:43:00.0')
 
 
-def test_device_files_that_do_not_exist_yet_hide_no_gpu(bench: Bench) -> None:
-    for index in (0, 1):
-        bench.tree.set(index, 'suspended')
-        (bench.tree.root / f'dev/nvidia{index}').unlink()
-    assert statuses(bench.sample(bench.source())) == ['asleep', 'asleep']
-    assert bench.queried() == [False, False]
-
-
-def test_indices_that_are_not_known_turn_it_off(bench: Bench) -> None:
-    bench.tree.set(0, 'suspended')
-    (bench.tree.root / 'proc/driver/nvidia/gpus' / BUS_IDS[1]).rename(bench.tree.root / 'away')
-    assert statuses(bench.sample(bench.source())) == ['ok', 'ok']
-
-
 def test_wake_decides_and_a_named_gpu_is_woken(bench: Bench) -> None:
     for index in (0, 1):
         bench.tree.set(index, 'suspended')
@@ -424,20 +408,3 @@ def test_health_and_query_of_a_sleeping_gpu_are_fine(bench: Bench) -> None:
     assert unknown.evidence.endswith('; asleep, so that only the bus ID is known: GPU 0, 1')
     assert query_command.main(['--gpu=index,memory.used']) == 0
     assert bench.queried() == [False, False]
-
-
-def test_nvml_attaches_no_gpu_at_the_start(bench: Bench) -> None:
-    bench.tree.use()
-    start_nvml()
-    assert SESSION.flags[-1:] == [2]
-    start_nvml('always')
-    assert SESSION.flags[-1:] == [0]
-    libnvml.nvmlShutdown()
-
-
-def test_power_management_state(bench: Bench) -> None:
-    bench.source()
-    device = Device(1)
-    assert device.power_management_state() == 'active'
-    bench.tree.set(1, 'suspended')
-    assert device.power_management_state() == 'suspended'

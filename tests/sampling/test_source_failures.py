@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nvitop import simulation
 from nvitop.api import host
 from nvitop.api.process import HostFacts
 from nvitop.api.process.observed import observed
@@ -16,18 +15,8 @@ from nvitop.api.timing import Window
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.health import findings
 from nvitop.health.states import device_states
-from nvitop.sampling.driver_reader import read_driver_info
-from nvitop.sampling.plan import REPORT_METRICS
-from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import WHATS, Demand, DeviceKey, Problem, Sample
-from tests.sampling.clocked_machine import (
-    SLOW_TICK,
-    ClockedMachine,
-    gpu,
-    labels,
-    problems_of,
-    statuses,
-)
+from tests.sampling.clocked_machine import SLOW_TICK, ClockedMachine, gpu, problems_of, statuses
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -54,16 +43,6 @@ def test_every_problem_is_about_something_that_is_listed(bench: ClockedMachine) 
         subject = 'device' if problem.device else problem.subject
         assert isinstance(subject, str)
         assert problem.what in WHATS[subject] | METRICS_BY_NAME.keys(), problem
-
-
-def test_a_device_whose_memory_fails_is_not_lost() -> None:
-    gpu = '[[gpu]]\nmodel = "GB10"\nname = "NVIDIA A30"\nunified_memory = false\n'
-    scenario = simulation.parse_scenario(gpu, name='laptop')
-    with simulation.machine(scenario, processes='fixed') as simulated:
-        simulated.fail('nvmlDeviceGetMemoryInfo*', 'UNKNOWN')
-        sample = LiveSource().complete_sample(metrics=REPORT_METRICS)
-    assert statuses(sample) == ['ok']
-    assert sample.devices[0].memory_used_bytes is None
 
 
 def test_processes_that_no_sample_explains_have_that_reason(bench: ClockedMachine) -> None:
@@ -151,14 +130,6 @@ def test_processes_stay_without_numbers_while_their_list_fails(bench: ClockedMac
     assert 'processes' not in problems_of(bench.sample(2.0), 0)
 
 
-@on(
-    ('what', 'kind', 'hides'),
-    [('processes', 'error', True), ('processes', 'impossible', False), ('fan_speed', 'na', False)],
-)
-def test_only_a_missing_list_hides_processes(what: str, kind: Any, hides: bool) -> None:
-    assert Problem(DeviceKey(0), what, '', kind).hides_processes == hides
-
-
 def test_processes_keep_their_rows_while_the_host_cannot_list_its_own(
     bench: ClockedMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,30 +184,6 @@ def test_a_lost_gpu_keeps_its_row_and_recovers(bench: ClockedMachine) -> None:
     assert not any(process.is_outdated for process in sample.processes)
 
 
-def test_a_gpu_lost_from_the_start_has_a_row_without_a_name(bench: ClockedMachine) -> None:
-    bench.machine.set(gpu=0, lost=True)
-    device = gpu(bench.sample(), 0)
-    assert (device.status, device.reason, device.info.name) == ('lost', 'GPU is lost', None)
-    bench.machine.set(gpu=0, lost=False)
-    device = gpu(bench.sample(SLOW_TICK), 0)
-    assert (device.status, device.info.name) == ('ok', 'NVIDIA H100 80GB HBM3')
-    assert device.key.uuid
-
-
-@on('bench', ['dgx-h100', 'mig'], indirect=True)
-def test_all_lost_devices_keep_their_rows(bench: ClockedMachine) -> None:
-    before = labels(bench.sample())
-    bench.machine.set(lost=True)
-    for seconds in (1.0, SLOW_TICK, SLOW_TICK):
-        sample = bench.sample(seconds)
-        assert labels(sample) == before
-        assert set(statuses(sample)) == {'lost'}
-    bench.machine.set(lost=False)
-    sample = bench.sample(SLOW_TICK)
-    assert labels(sample) == before
-    assert set(statuses(sample)) == {'ok'}
-
-
 def test_a_lost_gpu_that_is_no_longer_listed_keeps_its_row(bench: ClockedMachine) -> None:
     before = bench.sample()
     bench.machine.set(gpu=3, lost=True)
@@ -288,20 +235,6 @@ def test_devices_keep_their_rows_while_the_driver_is_gone(bench: ClockedMachine)
     assert [d.key for d in sample.devices] == [d.key for d in before.devices]
     assert sample.driver_version == before.driver_version
     assert not [p for p in sample.problems if p.subject == 'driver']
-
-
-def test_versions_are_read_again_after_a_restart_and_if_they_were_missing(
-    bench: ClockedMachine,
-) -> None:
-    bench.machine.fail('nvmlSystemGetDriverVersion', 'UNKNOWN')
-    missing = read_driver_info(None, restart=False)
-    assert (missing.driver_version, len(missing.problems)) == (None, 1)
-    bench.machine.heal()
-    info = read_driver_info(missing, restart=False)
-    assert (info.driver_version is None, info.problems) == (False, ())
-    old = info._replace(driver_version='1.0')
-    assert read_driver_info(old, restart=False) == old
-    assert read_driver_info(old, restart=True) == info
 
 
 @on('code', ['NO_PERMISSION', 'OPERATING_SYSTEM'])
@@ -378,18 +311,6 @@ def test_a_hanging_gpu_does_not_blind_the_others(bench: ClockedMachine) -> None:
     assert bench.clock.now - started == 1.0  # it is not waited for again
     assert gpu(sample, 3).reason == 'no response for 4 s'
     assert [device.temperature_celsius for device in sample.devices] == [77] * 3 + [None] + [77] * 4
-
-
-@on('call', ['nvmlDeviceGetMemoryInfo*', 'nvmlDeviceGetTemperature*'])
-def test_a_gpu_that_hangs_at_its_first_reading_has_its_name(
-    bench: ClockedMachine, call: str
-) -> None:
-    bench.machine.delay(call, 3.0, gpu=3)
-    hung = gpu(bench.sample(), 3)
-    assert (hung.status, hung.reason) == ('timed out', 'no response for 3 s')
-    assert hung.info.name == 'NVIDIA H100 80GB HBM3'
-    assert hung.info.bus_id
-    assert gpu(bench.sample(1.0), 3).info == hung.info
 
 
 def test_a_hung_gpu_recovers_after_a_trial(bench: ClockedMachine) -> None:
@@ -477,15 +398,6 @@ def test_a_slow_gpu_is_reported_with_its_time(bench: ClockedMachine) -> None:
     bench.sample(1.0)
     bench.join()
     assert 'status' not in problems_of(bench.sample(1.0), 3)
-
-
-def test_single_slow_readings_make_no_slow_gpu(bench: ClockedMachine) -> None:
-    bench.sample()
-    bench.let_go.set()
-    for delay in (0.4, 0.0, 0.4, 0.4, 0.0):
-        bench.machine.heal()
-        bench.machine.delay('nvmlDeviceGetUtilizationRates', delay or 1e-9, gpu=3)
-        assert 'status' not in problems_of(bench.sample(1.0), 3)
 
 
 def test_a_slow_gpu_does_not_block_the_others(bench: ClockedMachine) -> None:

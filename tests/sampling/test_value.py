@@ -8,7 +8,6 @@ from nvitop.api.device import ClockEventReasons
 from nvitop.api.device.base import ImpossibleAnswer
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.sampling.device_reader import value_of
-from nvitop.sampling.plan import metrics_named
 
 
 @pytest.mark.parametrize(
@@ -50,11 +49,3 @@ def test_values_are_plain(name: str, raw: object, value: object) -> None:
 def test_implausible_values_are_refused(name: str, raw: object, words: str) -> None:
     with pytest.raises(ImpossibleAnswer, match=words):
         value_of(METRICS_BY_NAME[name], raw)
-
-
-def test_only_a_margin_may_be_negative() -> None:
-    (margin,) = metrics_named(['temperature_margin'])
-    assert value_of(margin, -6) == -6
-    for raw in (-300, 300):
-        with pytest.raises(ImpossibleAnswer, match='°C is implausible'):
-            value_of(margin, raw)

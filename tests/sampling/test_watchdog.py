@@ -80,18 +80,6 @@ def test_rounds_share_a_thread() -> None:
     assert len(started) == 1
 
 
-def test_an_error_is_an_outcome_and_the_other_steps_run(bench: Bench) -> None:
-    error = ValueError('no')
-
-    def fail() -> str:
-        raise error
-
-    outcomes = bench.watchdog.run({'a': fail, 'b': lambda: 'B'}, limit=LIMIT)
-    assert outcomes['a'].error is error
-    assert not outcomes['a'].timed_out
-    assert outcomes['b'].value == 'B'
-
-
 @pytest.mark.parametrize('hanging', ['b', 'c', 'ab'])
 def test_the_other_steps_run_when_some_hang(bench: Bench, hanging: str) -> None:
     outcomes = {name: 'timed out' if name in hanging else name.upper() for name in 'abc'}
@@ -161,16 +149,6 @@ def test_a_subject_whose_hung_call_returns_is_tried_at_once(bench: Bench) -> Non
     assert bench.run()['b'] == 'B'
 
 
-def test_a_returned_call_makes_room_for_one_more_trial(bench: Bench) -> None:
-    bench.run('b')
-    bench.join()
-    bench.let_go = threading.Event()
-    for _ in range(9):
-        bench.clock.now += watchdog.RETRY_SECONDS
-        bench.watchdog.run({'b': lambda: bench.let_go.wait(PATIENCE)}, limit=LIMIT)
-    assert bench.watchdog.threads_inside == watchdog.MAX_THREADS_INSIDE
-
-
 def test_a_subject_whose_trials_are_late_stays_silent_and_is_tried_again(bench: Bench) -> None:
     bench.run('b')
     bench.join()
@@ -186,12 +164,6 @@ def test_a_forgotten_subject_runs_again(bench: Bench) -> None:
     bench.run('b')
     bench.watchdog.forget('b')
     assert bench.run()['b'] == 'B'
-
-
-def test_the_limit_applies_to_each_step(bench: Bench) -> None:
-    steps = {i: (lambda: bench.clock.turn(LIMIT * 0.9)) for i in range(5)}
-    outcomes = bench.watchdog.run(steps, limit=LIMIT)
-    assert not any(outcome.timed_out for outcome in outcomes.values())
 
 
 def test_an_interrupt_ends_the_round_after_the_current_step(bench: Bench) -> None:

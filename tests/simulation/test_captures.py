@@ -9,10 +9,9 @@ from typing import Iterator
 import pytest
 
 from nvitop import simulation
-from nvitop.api.device import Device, MigDevice
+from nvitop.api.device import Device
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS
 from nvitop.query.command import main
-from nvitop.sampling.source import take_sample
 from nvitop.simulation.capture import Capture, CapturedGpu, is_missing
 from tests.command_run import CommandRun
 from tests.simulation.conftest import NEWEST, needs, read_apps, read_capture, scenario_of_capture
@@ -99,24 +98,6 @@ def test_xml_comes_back(path: pathlib.Path) -> None:
     assert len(different) <= 0.03 * len(names)
 
 
-def test_mig_devices_of_a_capture_have_their_sizes() -> None:
-    (path,) = [path for path in MACHINES if 'h100-mig' in path.name]
-    with simulation.machine(scenario_of_capture(read_capture(path, 'load'))):
-        migs: list[MigDevice] = Device(0).mig_devices()
-        found = [
-            (m.gpu_instance_id(), m.compute_instance_id(), m.mig_profile(), m.memory_total() / MIB)
-            for m in migs
-        ]
-        assert [mig.memory_used() / MIB for mig in migs] == [11091, 17, 9, 9]
-        assert sorted(migs[0].processes()) == [21180, 21181, 21198]
-    assert found == [
-        (2, 0, '3g.40gb', 40448),
-        (3, 0, '2g.20gb', 20096),
-        (9, 0, '1g.10gb', 9984),
-        (10, 0, '1g.10gb', 9984),
-    ]
-
-
 def test_processes_of_a_capture_are_never_those_of_this_host() -> None:
     (path,) = [path for path in MACHINES if 'windows' in path.name]
     scenario = scenario_of_capture(read_capture(path, 'load'))
@@ -129,15 +110,6 @@ def test_processes_of_a_capture_are_never_those_of_this_host() -> None:
         )
     assert ran.out.startswith('1, dwm.exe, ')
     assert ran.out.splitlines()[0].endswith(', [N/A], [N/A], [N/A]')
-
-
-def test_gpus_that_share_a_masked_uuid_are_told_apart(tmp_path: pathlib.Path) -> None:
-    text = XML[0].read_text(encoding='utf-8')
-    gpu = text[text.index('<gpu ') : text.index('</gpu>') + len('</gpu>')]
-    path = tmp_path / 'two.xml'
-    path.write_text(text.replace(gpu, gpu + gpu), encoding='utf-8')
-    with simulation.machine(path):
-        assert len({device.uuid() for device in Device.all()}) == 2
 
 
 HEAD = '<?xml version="1.0"?>'
@@ -220,23 +192,6 @@ def test_rare_values_of_a_capture_come_back() -> None:
     assert ran.out == 'X, 5120 MiB, 1 MiB, Completed, 0, Degraded, True, False\n'
 
 
-def test_lost_gpu_of_a_capture_is_lost() -> None:
-    (path,) = [path for path in XML if '__lost' in path.name]
-    with simulation.machine(path):
-        sample = take_sample()
-    assert [device.status for device in sample.devices] == ['ok', 'lost']
-
-
-@pytest.mark.parametrize('path', [path for path in XML if path.name.startswith('gb300')])
-def test_module_of_gpu_and_cpu_has_its_own_power_and_limits(path: pathlib.Path) -> None:
-    with simulation.machine(path):
-        device = Device(0)
-        assert device.module_average_power_usage() == 488290
-        assert device.module_instant_power_usage() == 487680
-        assert device.module_min_power_limit() == 500_000
-        assert device.module_max_power_limit() == 2_900_000
-
-
 def test_reasons_that_a_driver_does_not_know_are_not_inactive(tmp_path: pathlib.Path) -> None:
     text = XML[0].read_text(encoding='utf-8')
     path = tmp_path / 'machine.xml'
@@ -246,16 +201,6 @@ def test_reasons_that_a_driver_does_not_know_are_not_inactive(tmp_path: pathlib.
     with simulation.machine(path):
         ran = CommandRun(main, fields, '--format=csv,noheader')
     assert ran.out == '[N/A], Not Active\n'
-
-
-@pytest.mark.parametrize('place', ['00000000:65:00.0', '0000:65:00.0'])
-def test_bus_id_of_a_file_without_pci_is_that_of_the_element(
-    place: str, tmp_path: pathlib.Path
-) -> None:
-    path = tmp_path / 'machine.xml'
-    path.write_text(f'<nvidia_smi_log><gpu id="{place}"><uuid>x</uuid></gpu></nvidia_smi_log>')
-    with simulation.machine(path):
-        assert Device(0).bus_id() == '00000000:65:00.0'
 
 
 @pytest.mark.parametrize(

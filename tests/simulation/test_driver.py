@@ -12,7 +12,6 @@ import pynvml
 import pytest
 
 from nvitop import simulation
-from nvitop.simulation.abi import write_bytes
 from tests.simulation.conftest import handle, needs, text
 
 Start = Callable[..., simulation.Machine]
@@ -94,16 +93,6 @@ def test_gpus_are_found_by_index_uuid_and_bus_id(start: Start) -> None:
         pynvml.nvmlDeviceGetHandleByPciBusId(b'0000:FF:00.0')
 
 
-def test_handle_of_another_machine_is_invalid(start: Start) -> None:
-    start()
-    old = handle()
-    start('mig')
-    with pytest.raises(pynvml.NVMLError_InvalidArgument):
-        pynvml.nvmlDeviceGetName(old)
-    with pytest.raises(pynvml.NVMLError_InvalidArgument):
-        pynvml.nvmlDeviceGetName(pynvml.c_nvmlDevice_t())
-
-
 def test_text_that_does_not_fit_returns_insufficient_size(start: Start) -> None:
     machine = start()
     call = machine.driver.__dict__['nvmlDeviceGetName']
@@ -111,19 +100,6 @@ def test_text_that_does_not_fit_returns_insufficient_size(start: Start) -> None:
     room = ctypes.create_string_buffer(22)
     assert call(handle(), room, 22) == 0
     assert room.value == b'NVIDIA H100 80GB HBM3'
-
-
-@needs('nvmlMemory_v2')
-def test_memory_v1_includes_reserved_memory_in_used(start: Start) -> None:
-    start()
-    old = pynvml.nvmlDeviceGetMemoryInfo(handle())
-    new = pynvml.nvmlDeviceGetMemoryInfo(handle(), pynvml.nvmlMemory_v2)
-    assert old.total == new.total == 81559 << 20
-    assert new.reserved == 479 << 20
-    assert old.used == new.used + new.reserved
-    assert old.free == new.free == new.total - new.used - new.reserved
-    with pytest.raises(pynvml.NVMLError_ArgumentVersionMismatch):
-        pynvml.nvmlDeviceGetMemoryInfo(handle(), 0x03000028)
 
 
 def test_utilization_causes_heat_power_and_clocks(start: Start) -> None:
@@ -142,13 +118,6 @@ def test_utilization_causes_heat_power_and_clocks(start: Start) -> None:
     assert pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle()) == 0x4
     assert pynvml.nvmlDeviceGetClockInfo(handle(1), pynvml.NVML_CLOCK_SM) == 345
     assert pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle(1)) == 0x1
-
-
-def test_processes_that_want_more_than_100_percent_share_the_gpu(start: Start) -> None:
-    start('[[gpu]]\n[[process]]\ncommand = ["a"]\nsm = 90\n[[process]]\ncommand = ["b"]\nsm = 60\n')
-    assert pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu == 100
-    samples = pynvml.nvmlDeviceGetProcessUtilization(handle(), 0)
-    assert [sample.smUtil for sample in samples] == [60, 40]
 
 
 def test_energy_is_the_integral_of_power(start: Start) -> None:
@@ -182,17 +151,6 @@ def test_traffic_counters_grow_at_the_reported_throughput(start: Start) -> None:
     assert all_links == pytest.approx(18 * one_link, rel=0.01)
     throughput = pynvml.nvmlDeviceGetPcieThroughput(handle(), pynvml.NVML_PCIE_UTIL_TX_BYTES)
     assert pcie / 1000 == pytest.approx(throughput, rel=0.02)
-
-
-def test_pcie_counters_start_over_after_4_gib(start: Start) -> None:
-    machine = start('[[gpu]]\npcie_tx_throughput = 0\npcie_rx_throughput = "2 GiB"\n')
-    counts = []
-    for _ in range(3):
-        (value,) = pynvml.nvmlDeviceGetFieldValues(handle(), [PCIE_COUNT_TX_BYTES + 1])
-        counts.append(value.value.ullVal)
-        machine.advance(1.0)
-    assert (counts[1] - counts[0]) % (4 << 30) == 2 << 30
-    assert counts[2] == counts[0]
 
 
 def test_every_field_value_has_its_own_return_code(start: Start) -> None:
@@ -272,25 +230,6 @@ def test_gpu_without_gpm_reports_no_support(start: Start) -> None:
         pynvml.nvmlGpmSampleGet(handle(), pynvml.nvmlGpmSampleAlloc())
 
 
-def test_old_driver_lacks_functions_and_field_values(start: Start) -> None:
-    machine = start('old-driver')
-    symbols = vars(machine.driver)
-    assert 'nvmlDeviceGetComputeRunningProcesses' in symbols
-    assert not [name for name in symbols if name.endswith('RunningProcesses_v2') or 'Mig' in name]
-    with pytest.raises(pynvml.NVMLError_FunctionNotFound):
-        pynvml.nvmlDeviceGetMigMode(handle())
-    fields = [pynvml.NVML_FI_DEV_MEMORY_TEMP, PCIE_COUNT_TX_BYTES]
-    values = pynvml.nvmlDeviceGetFieldValues(handle(), fields)
-    assert [value.nvmlReturn for value in values] == [0, 2]
-
-
-def test_write_bytes_stops_at_the_end_of_the_array() -> None:
-    memory = (ctypes.c_ubyte * 8)(*b'........')
-    short = (ctypes.c_ubyte * 4).from_buffer(memory)
-    write_bytes(ctypes.byref(short), b'123456')
-    assert bytes(memory) == b'1234....'
-
-
 def test_calls_before_initialization_fail(start: Start) -> None:
     start()
     pynvml.nvmlShutdown()
@@ -327,8 +266,3 @@ def test_functions_that_nvitop_does_not_call_are_not_supported_or_permitted(star
         pynvml.nvmlDeviceSetEccMode(gpu, 0)
     with pytest.raises(pynvml.NVMLError_InvalidArgument):
         pynvml.nvmlDeviceSetEccMode(mig, 0)
-
-
-def test_power_limit_above_the_default_raises_no_clock_above_its_maximum(start: Start) -> None:
-    start('[[gpu]]\nmodel = "A100"\npower_limit = 900\n[[process]]\ncommand = ["a"]\nsm = 5\n')
-    assert 1350 < pynvml.nvmlDeviceGetClockInfo(handle(0), 1) <= 1410

@@ -10,7 +10,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api import libcuda
-from tests.simulation.conftest import handle, text
+from tests.simulation.conftest import handle
 from tests.waiting import PATIENCE, wait_until
 
 Start = Callable[..., simulation.Machine]
@@ -86,27 +86,6 @@ def test_set_changes_values_of_one_or_all_gpus(start: Start) -> None:
         machine.set(temprature=3)
 
 
-def test_set_changes_values_of_a_mig_device(start: Start) -> None:
-    machine = start('mig')
-    machine.set(gpu=(0, 2), memory_used='3 GiB')
-    device = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle(0), 2)
-    assert pynvml.nvmlDeviceGetMemoryInfo(device).used == (3 << 30) + (16 << 20)
-
-
-def test_lost_gpu_comes_back(start: Start) -> None:
-    machine = start('faults')
-    assert pynvml.nvmlDeviceGetCount() == 8
-    with pytest.raises(pynvml.NVMLError_GpuIsLost):
-        handle(1)
-    machine.advance(60.0)
-    device = handle(1)
-    assert text(pynvml.nvmlDeviceGetName(device)) == 'NVIDIA H100 80GB HBM3'
-    machine.advance(120.0)
-    for getter in (pynvml.nvmlDeviceGetName, pynvml.nvmlDeviceGetPowerUsage):
-        with pytest.raises(pynvml.NVMLError_GpuIsLost):
-            getter(device)
-
-
 def test_previous_values_return_after_an_event(start: Start) -> None:
     machine = start(
         '[[gpu]]\ntemperature = 40\n[[process]]\ncommand = ["a"]\nmemory = "5 GiB"\nsm = 50\n'
@@ -125,28 +104,6 @@ def test_previous_values_return_after_an_event(start: Start) -> None:
             )
         )
     assert course == [(40, 50, 5), (90, 7, 9), (40, 50, 5)]
-
-
-def test_indices_shift_when_a_gpu_disappears(start: Start) -> None:
-    machine = start()
-    first, last = handle(0), handle(7)
-    machine.set(gpu=0, present=False)
-    assert pynvml.nvmlDeviceGetCount() == 7
-    assert pynvml.nvmlDeviceGetIndex(last) == 6
-    with pytest.raises(pynvml.NVMLError_GpuIsLost):
-        pynvml.nvmlDeviceGetIndex(first)
-
-
-def test_fault_of_a_scenario_is_limited_to_its_time(start: Start) -> None:
-    machine = start(
-        '[[gpu]]\n[[fault]]\ncall = "nvmlDeviceGetPowerUsage"\nerror = "UNKNOWN"\n'
-        'from = 10\nuntil = 20\n'
-    )
-    course = []
-    for _ in range(3):
-        course += codes(1)
-        machine.advance(10.0)
-    assert course == [0, 999, 0]
 
 
 def test_cuda_driver_has_the_devices_of_the_environment_and_fails(

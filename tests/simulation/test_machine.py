@@ -13,7 +13,6 @@ import pynvml
 import pytest
 
 from nvitop import simulation
-from nvitop.api.process import HostProcess
 from nvitop.api.process.observed import start_time_of
 from nvitop.api.system import system
 from nvitop.sampling.source import LiveSource
@@ -52,17 +51,6 @@ def leave_out_other_children() -> None:
 
 def children() -> list[psutil.Process]:
     return [child for child in psutil.Process().children() if child not in _others]
-
-
-@posix_only
-def test_all_children_share_one_pipe(start: Start) -> None:
-    before = psutil.Process().num_fds()
-    machine = start(ONE_PROCESS.format(more='count = 40'), processes='real')
-    assert len(children()) == 40
-    assert psutil.Process().num_fds() == before + 2
-    machine.stop()
-    assert children() == []
-    assert psutil.Process().num_fds() == before
 
 
 def test_call_after_the_machine_stopped_starts_no_process(start: Start) -> None:
@@ -142,17 +130,6 @@ def test_children_are_python_processes_without_cat(
 
 
 @linux_only
-def test_child_is_small_and_shown_with_the_command_of_the_scenario(start: Start) -> None:
-    start(ONE_PROCESS.format(more=''), processes='real')
-    (child,) = children()
-    process = HostProcess(child.pid)
-    assert process.cmdline() == ['/opt/conda/bin/python3', 'a script.py', '--größe', '-x']
-    assert process.name() == 'python3'
-    assert child.environ()['CUDA_VISIBLE_DEVICES'] == '0'
-    assert child.memory_info().rss < 8 << 20
-
-
-@linux_only
 def test_process_on_a_mig_device_sees_only_that_device(start: Start) -> None:
     start('mig', processes='real')
     parts = [pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle(0), index) for index in (0, 2)]
@@ -173,30 +150,6 @@ def test_killed_process_disappears_with_its_utilization(start: Start) -> None:
     assert listed_pids() == []
     machine.advance(1.0)
     assert pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu == 0
-
-
-@posix_only
-def test_real_processes_start_and_exit_at_their_time(start: Start) -> None:
-    machine = start(ONE_PROCESS.format(more='from = 10\nuntil = 20'), processes='real')
-    assert children() == []
-    machine.advance(10.0)
-    (child,) = children() if listed_pids() else []
-    machine.advance(10.0)
-    assert listed_pids() == []
-    machine.stop()
-    assert not child.is_running()
-
-
-@posix_only
-def test_processes_are_zombies_or_unknown_to_the_system(start: Start) -> None:
-    start(
-        '[[gpu]]\n[[process]]\ncommand = ["dead"]\nstate = "zombie"\n'
-        '[[process]]\ncommand = ["gone"]\nstate = "gone"\n',
-        processes='real',
-    )
-    zombie, gone = listed_pids()
-    wait_until(lambda: psutil.Process(zombie).status() == psutil.STATUS_ZOMBIE, 'its end')
-    assert not psutil.pid_exists(gone)
 
 
 @posix_only

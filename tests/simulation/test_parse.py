@@ -8,7 +8,7 @@ import pathlib
 import pytest
 
 from nvitop import simulation
-from nvitop.simulation.scenario import SHAPES, Pulse, Signal, phase_of
+from nvitop.simulation.scenario import SHAPES, Pulse, Signal
 
 GPU = '[[gpu]]\n'
 TWO_GPUS = '[[gpu]]\ncount = 2\n'
@@ -89,11 +89,6 @@ def test_message_about_a_mistake_names_file_line_and_key(text: str, message: str
     assert str(caught.value).startswith(f'test.toml:{message}')
 
 
-def test_message_does_not_list_the_keys_of_a_large_table() -> None:
-    with pytest.raises(simulation.ScenarioError, match=r'\[0\]\.xyz: unknown key$'):
-        parse(GPU + 'xyz = 1\n')
-
-
 def test_numbers_have_the_units_of_the_driver() -> None:
     text = (
         '[[gpu]]\nmemory_total = "1.5 GiB"\npower_limit = 250\npcie_tx_throughput = "2 MB/s"\n'
@@ -134,11 +129,6 @@ def test_gpu_with_mig_devices_is_in_mig_mode_by_default() -> None:
     (gpu,) = parse(GPU + mig + mig).gpus
     assert [(m.mig_index, m.gpu_instance_id) for m in gpu.migs] == [(0, 1), (1, 2)]
     assert parse(text.format('mig_mode = false\n')).gpus[0].values['mig_mode'] is False
-
-
-def test_gpus_of_one_table_have_different_phases() -> None:
-    first, second = parse(TWO_GPUS + 'fan_speed = { mean = 50, amplitude = 9 }\n').gpus
-    assert first.values['fan_speed'] != second.values['fan_speed']
 
 
 def test_scenario_is_loaded_by_path(tmp_path: pathlib.Path) -> None:
@@ -190,21 +180,3 @@ def area(signal: Signal, start: float, stop: float) -> float:
 def test_integral_is_the_area_under_the_value(signal: Signal, start: float, stop: float) -> None:
     exact = signal.integral(stop) - signal.integral(start)
     assert exact == pytest.approx(area(signal, start, stop), rel=2e-3, abs=0.02)
-
-
-@pytest.mark.parametrize('signal', SIGNALS)
-def test_values_span_the_range_from_low_to_high(signal: Signal) -> None:
-    values = [signal.value(0.01 * i) for i in range(10_000)]
-    assert signal.low - 1e-9 <= min(values)
-    assert max(values) <= signal.high + 1e-9
-    assert max(values) - min(values) >= 0.8 * (signal.high - signal.low)
-
-
-def test_step_lasts_until_the_next_one() -> None:
-    signal = Signal(0.0, steps=((0.0, 1.0), (2.0, 5.0)))
-    assert [signal.value(t) for t in (-1.0, 0.0, 1.99, 2.0, 1e6)] == [1.0, 1.0, 1.0, 5.0, 5.0]
-
-
-def test_phases_depend_only_on_their_arguments() -> None:
-    assert phase_of(1, 'gpu', 0) == 0.26294611394405365
-    assert phase_of(1, 'gpu', 0) != phase_of(1, 'gpu', 1)

@@ -72,20 +72,6 @@ def list_processes(
     return []
 
 
-def test_some_r535_drivers_fill_a_longer_struct(start: Start) -> None:
-    driver = '[driver]\nversion = "535.54.03"\nprocess_struct = "v3"\n'
-    driver += 'hide = ["nvmlDeviceGetRunningProcessDetailList"]\n'
-    machine = start(TWO_PROCESSES.format(driver=driver))
-    right = list_processes(machine, 'ComputeRunningProcesses_v3', InfoV3)
-    assert [row.pid for row in right] == PIDS[:2]
-    wrong = list_processes(machine, 'ComputeRunningProcesses_v3', InfoV2)
-    assert [row.pid for row in wrong] == [PIDS[0], 0]  # misread by a program that expects v2
-    assert wrong[1].usedGpuMemory == PIDS[1]
-    assert list_processes(machine, 'ComputeRunningProcesses_v2', InfoV2)[1].pid == PIDS[1]
-    assert 'nvmlDeviceGetRunningProcessDetailList' not in vars(machine.driver)
-    assert 'nvmlDeviceGetMemoryInfo' in vars(machine.driver)
-
-
 def test_list_grows_between_two_calls(start: Start) -> None:
     machine = start('[[gpu]]\n' + '[[process]]\ncommand = ["a"]\n' * 12)
     machine.grow(10)
@@ -159,91 +145,6 @@ def test_compute_instances_share_the_memory_of_their_gpu_instance(start: Start) 
     assert used[1] // GIB == 1
     gpu = pynvml.nvmlDeviceGetMemoryInfo(handle(1)).used
     assert abs(gpu - sum(used)) < GIB
-
-
-def test_mig_device_reports_its_identity(start: Start) -> None:
-    start('mig')
-    device = mig(1, 1)
-    assert pynvml.nvmlDeviceIsMigDeviceHandle(device)
-    assert not pynvml.nvmlDeviceIsMigDeviceHandle(handle(1))
-    assert pynvml.nvmlDeviceGetIndex(device) == 1
-    parent = pynvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(device)
-    assert pynvml.nvmlDeviceGetUUID(parent) == pynvml.nvmlDeviceGetUUID(handle(1))
-    assert pynvml.nvmlDeviceGetGpuInstanceId(device) == 1
-    assert pynvml.nvmlDeviceGetComputeInstanceId(device) == 1
-    attributes = pynvml.nvmlDeviceGetAttributes(device)
-    assert attributes.gpuInstanceSliceCount == 4
-    assert attributes.computeInstanceSliceCount == 1
-    assert attributes.multiprocessorCount == 15
-    uuid = text(pynvml.nvmlDeviceGetUUID(device))
-    assert uuid.startswith('MIG-')
-    legacy = f'MIG-{text(pynvml.nvmlDeviceGetUUID(parent))}/1/1'
-    for name in (uuid, legacy):
-        found = pynvml.nvmlDeviceGetHandleByUUID(name.encode())
-        assert text(pynvml.nvmlDeviceGetUUID(found)) == uuid
-    with pytest.raises(pynvml.NVMLError_NotSupported):
-        pynvml.nvmlDeviceGetGpuInstanceId(handle(1))
-
-
-def test_unsupported_queries_of_mig_devices_fail(start: Start) -> None:
-    start('mig')
-    for question in (pynvml.nvmlDeviceGetFanSpeed, pynvml.nvmlDeviceGetPowerUsage):
-        with pytest.raises(pynvml.NVMLError_InvalidArgument):
-            question(mig(0, 0))
-    with pytest.raises(pynvml.NVMLError_NotSupported):
-        pynvml.nvmlDeviceGetUtilizationRates(handle(0))
-    for device in (mig(0, 0), handle(0)):
-        with pytest.raises(pynvml.NVMLError_NotSupported):
-            pynvml.nvmlDeviceGetProcessUtilization(device, 0)
-    values = pynvml.nvmlDeviceGetFieldValues(mig(0, 0), [pynvml.NVML_FI_DEV_MEMORY_TEMP])
-    assert values[0].nvmlReturn == pynvml.NVML_ERROR_NOT_SUPPORTED
-
-
-def test_files_of_processes_are_simulated() -> None:
-    source = """
-[[gpu]]
-model = "H100"
-count = 2
-
-[[process]]
-command = ["python3", "train.py"]
-cgroup = "0::/job_{rank}"
-environ = ["RANK={rank}", "A=b=c"]
-mountinfo = "1 2 3"
-login_uid = 1000
-container_log = "x.log"
-
-[[process]]
-command = ["bare"]
-gpus = [0]
-
-[[process]]
-command = ["given"]
-gpus = [0]
-pid = 1
-cgroup = "0::/x"
-"""
-    assert system().process_file(1, 'cgroup') is None
-    assert system().container_logs() == []
-    scenario = simulation.parse_scenario(source, name='files')
-    with simulation.machine(scenario, processes='fixed'):
-        first = FIRST_FIXED_PID
-        expected = {
-            'cgroup': b'0::/job_1\n',
-            'environ': b'RANK=1\0A=b=c',
-            'mountinfo': b'1 2 3',
-            'loginuid': b'1000',
-        }
-        for name, content in expected.items():
-            assert system().process_file(first + 1, name) == content
-        assert system().process_file(first + 2, 'cgroup') == b'0::/\n'
-        assert system().process_file(first + 2, 'loginuid') == b''
-        for pid in (1, first - 1, first + 4):
-            assert system().process_file(pid, 'cgroup') is None
-        assert system().process_file(first, 'stat') is None
-        assert system().container_logs() == ['x.log'] * 2
-    with simulation.machine(scenario, processes=[5]):
-        assert system().process_file(5, 'cgroup') is None
 
 
 @pytest.mark.skipif(sys.platform == 'win32', reason='needs the environment of a process')
