@@ -14,6 +14,7 @@ DEVICES = {
     'bbbbbbbb-1111-0000-0000-000000000000': '0000:43:00.0',
 }
 UUIDS, BUS_IDS = list(DEVICES), list(DEVICES.values())
+NAMES = {0: b'cudaSuccess', 101: b'cudaErrorInvalidDevice'}
 _GPU = '[[gpu]]\nmodel = "A100"\nuuid = "GPU-{}"\nbus_id = "0000{}"\n'
 
 
@@ -25,49 +26,40 @@ def driver(*hidden: str) -> Any:
     return simulated.cuda
 
 
-def fill(reference: Any, value: object) -> None:
+def fill(reference: Any, value: object) -> int:
     """``*reference = value``."""
     reference._obj.value = value
+    return 0
 
 
-def runtime(*hidden: str) -> object:
-    """A runtime with two devices, without the functions called ``hidden``."""
+def runtime() -> object:
+    """A runtime with two devices."""
     errors = [101]
 
-    def cudaGetErrorName(error: Any) -> bytes:
-        return {0: b'cudaSuccess', 101: b'cudaErrorInvalidDevice'}.get(error.value, b'unrecognized')
+    def number(value: int) -> Any:
+        return lambda pointer: fill(pointer, value)
 
-    def cudaGetErrorString(error: Any) -> bytes:
-        return f'words of the runtime for {error.value}'.encode()
-
-    def cudaGetLastError() -> int:
-        return errors.pop() if errors else 0
-
-    def cudaPeekAtLastError() -> int:
-        return errors[-1] if errors else 0
-
-    def cudaDriverGetVersion(version: Any) -> int:
-        fill(version, 13000)
-        return 0
-
-    def cudaRuntimeGetVersion(version: Any) -> int:
-        fill(version, 12090)
-        return 0
-
-    def cudaGetDeviceCount(count: Any) -> int:
-        fill(count, len(UUIDS))
-        return 0
+    functions: dict[str, Any] = {
+        'cudaGetErrorName': lambda error: NAMES.get(error.value, b'unrecognized'),
+        'cudaGetErrorString': lambda error: f'words of the runtime for {error.value}'.encode(),
+        'cudaGetLastError': lambda: errors.pop() if errors else 0,
+        'cudaPeekAtLastError': lambda: errors[-1] if errors else 0,
+        'cudaDriverGetVersion': number(13000),
+        'cudaRuntimeGetVersion': number(12090),
+        'cudaGetDeviceCount': number(len(UUIDS)),
+    }
 
     def cudaDeviceGetByPCIBusId(device: Any, bus_id: Any) -> int:
         if bus_id.value.decode() not in BUS_IDS:
             return 101
-        fill(device, BUS_IDS.index(bus_id.value.decode()))
-        return 0
+        return fill(device, BUS_IDS.index(bus_id.value.decode()))
 
     def cudaDeviceGetPCIBusId(text: Any, size: Any, device: Any) -> int:
         assert ctypes.sizeof(text) == size.value
         text.value = BUS_IDS[device.value].encode()
         return 0
 
-    functions = {name: value for name, value in locals().items() if name.startswith('cuda')}
-    return SimpleNamespace(**{name: f for name, f in functions.items() if name not in hidden})
+    functions.update(
+        cudaDeviceGetByPCIBusId=cudaDeviceGetByPCIBusId, cudaDeviceGetPCIBusId=cudaDeviceGetPCIBusId
+    )
+    return SimpleNamespace(**functions)

@@ -170,71 +170,44 @@ def Sample(pid: int, taken: int, *percents: int) -> Any:
     return ProcessUtilization(taken, pid, *percents)
 
 
-class Answers:
-    """Replaces what the driver reports about processes."""
+def test_memory_and_utilization_of_many_lines_and_samples(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    since: list[int] = []
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.compute = [Info(7, 1)]
-        self.graphics: list[Info] = []
-        self.samples: list[Any] = []
-        #: Arguments of the queries for samples, in µs.
-        self.since: list[int] = []
-        answer(
-            monkeypatch,
-            nvmlDeviceGetComputeRunningProcesses=lambda: self.compute,
-            nvmlDeviceGetGraphicsRunningProcesses=lambda: self.graphics,
-            nvmlDeviceGetMPSComputeRunningProcesses=[],
-            nvmlDeviceGetProcessesUtilizationInfo=self.samples_since,
-        )
+    def samples_since(microseconds: int) -> list[Any]:
+        since.append(microseconds)
+        return samples
 
-    def samples_since(self, microseconds: int) -> list[Any]:
-        self.since.append(microseconds)
-        return self.samples
-
-
-@pytest.fixture
-def device(machine: simulation.Machine) -> Device:
     device = Device(0)
     assert device.uuid()
-    return device
-
-
-@pytest.fixture
-def answers(device: Device, monkeypatch: pytest.MonkeyPatch) -> Answers:
-    monkeypatch.setattr(time, 'time_ns', lambda: 100_000_000_000)
-    return Answers(monkeypatch)
-
-
-def test_memory_is_summed_over_instances_not_over_lists(device: Device, answers: Answers) -> None:
-    answers.compute = [Info(7, 10, 1, 0), Info(7, 5, 2, 0), Info(8, None), Info(9, 3)]
-    answers.graphics = [Info(7, 12, 1, 0), Info(9, 3), Info(10, None)]
-    memory = {pid: process.gpu_memory() for pid, process in device.processes().items()}
-    assert memory == {7: 17, 8: NA, 9: 3, 10: NA}
-
-
-def test_utilization_is_the_mean_of_plausible_samples_since_the_last_call(
-    device: Device, answers: Answers
-) -> None:
-    # Microseconds; now is 100 s.
-    answers.samples = [
+    now = 100
+    monkeypatch.setattr(time, 'time_ns', lambda: now * 10**9)
+    answer(
+        monkeypatch,
+        nvmlDeviceGetComputeRunningProcesses=[
+            *(Info(7, 10, 1, 0), Info(7, 5, 2, 0)),
+            *(Info(8, None), Info(9, 3)),
+        ],
+        nvmlDeviceGetGraphicsRunningProcesses=[Info(7, 12, 1, 0), Info(9, 3), Info(10, None)],
+        nvmlDeviceGetMPSComputeRunningProcesses=[],
+        nvmlDeviceGetProcessesUtilizationInfo=samples_since,
+        nvmlDeviceGetProcessUtilization=[],
+    )
+    # Microseconds; the last second counts.
+    samples = [
         Sample(7, 99_100_000, 90),
         Sample(7, 99_500_000, 30, 11, 2, 3),
         Sample(7, 98_000_000, 100),
         Sample(7, 99_600_000, 2**32 - 1),  # implausible
         Sample(6, 99_500_000, 50),
     ]
-    assert utilization(device.processes()[7]) == (60, 6, 1, 2)
-    assert answers.since == [99_000_000]
-
-
-def test_call_soon_after_another_covers_a_second_and_a_later_one_loses_no_sample(
-    device: Device, answers: Answers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers.samples = [Sample(7, 99_900_000, 50)]
-    device.processes()
-    device.processes()
-    assert answers.since == [99_000_000, 99_000_000]
-    monkeypatch.setattr(time, 'time_ns', lambda: 110_000_000_000)
-    answers.samples = [Sample(7, 101_000_000, 80), Sample(7, 109_900_000, 20)]
+    processes = device.processes()
+    # The sum over the instances, not over the lists.
+    memory = {pid: process.gpu_memory() for pid, process in processes.items()}
+    assert memory == {7: 17, 8: NA, 9: 3, 10: NA}
+    assert utilization(processes[7]) == (60, 6, 1, 2)
+    now = 110  # a later call loses no sample
+    samples = [Sample(7, 101_000_000, 80), Sample(7, 109_900_000, 20)]
     assert device.processes()[7].gpu_sm_utilization() == 50
-    assert answers.since[-1] == 99_900_000
+    assert since == [99_000_000, 99_500_000]

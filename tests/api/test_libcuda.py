@@ -106,8 +106,7 @@ def test_error_text_comes_from_the_loaded_library() -> None:
     assert str(runtime_error) == 'ecc uncorrectable (cudaErrorECCUncorrectable)'
 
     def cuGetErrorString(error: object, text: object) -> int:
-        fake_cuda.fill(text, b'words of the driver')
-        return 0
+        return fake_cuda.fill(text, b'words of the driver')
 
     driver = types.SimpleNamespace(cuGetErrorString=cuGetErrorString)
     libcuda.use_library(driver)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from typing import Any, Iterator
+from typing import Iterator
 
 import pytest
 
@@ -46,31 +47,23 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cuda]:
     visible_by_cuda.forget()
 
 
-class Gpus:
+@contextlib.contextmanager
+def gpus_of(cuda: Cuda, gpus: list[str], uuids: list[str] = UUIDS) -> Iterator[simulation.Machine]:
     """A simulated machine with these GPUs, in the order of NVML, and the CUDA driver above."""
-
-    def __init__(self, cuda: Cuda, gpus: list[str], uuids: list[str] = UUIDS) -> None:
-        tables = [
-            f'[[gpu]]\nuuid = "{uuid}"\nbus_id = "00000000:{UUIDS.index(uuid) + 16:02X}:00.0"\n{gpu}'
-            for gpu, uuid in zip(gpus, uuids)
-        ]
-        self._machine = machine('\n'.join(tables))
-        self._cuda = cuda
-
-    def __enter__(self) -> simulation.Machine:
-        started = self._machine.__enter__()
-        libcuda.use_library(self._cuda)
-        return started
-
-    def __exit__(self, *error: Any) -> None:
-        self._machine.__exit__(*error)
+    tables = [
+        f'[[gpu]]\nuuid = "{uuid}"\nbus_id = "00000000:{UUIDS.index(uuid) + 16:02X}:00.0"\n{gpu}'
+        for gpu, uuid in zip(gpus, uuids)
+    ]
+    with machine('\n'.join(tables)) as started:
+        libcuda.use_library(cuda)
+        yield started
 
 
 def test_cuda_is_queried_for_indices_of_different_gpus_only(
     monkeypatch: pytest.MonkeyPatch, cuda: Cuda
 ) -> None:
     cuda.uuids = (UUIDS[3], UUIDS[0])
-    with Gpus(cuda, DIFFERENT):
+    with gpus_of(cuda, DIFFERENT):
         assert parse_cuda_visible_devices(f'{UUIDS[2]},GPU-a') == [2, 0]
         assert parse_cuda_visible_devices('-1') == []
         assert cuda.queries == []
@@ -92,14 +85,14 @@ def test_gpus_of_one_model_with_different_clocks_are_different(
     gpus: list[str], is_queried: bool, cuda: Cuda
 ) -> None:
     cuda.uuids = tuple(UUIDS[: len(gpus)])
-    with Gpus(cuda, gpus):
+    with gpus_of(cuda, gpus):
         assert parse_cuda_visible_devices(None) == [*range(len(gpus))]
     assert bool(cuda.queries) is is_queried
 
 
 def test_lost_gpu_makes_indices_uncertain_but_not_uuids(cuda: Cuda) -> None:
     cuda.uuids = (UUIDS[2],)
-    with Gpus(cuda, EQUAL) as simulated:
+    with gpus_of(cuda, EQUAL) as simulated:
         simulated.fail('nvmlDeviceGetUUID', 'GPU_IS_LOST', gpu=1)
         assert parse_cuda_visible_devices('GPU-c') == [2]
         assert cuda.queries == []
@@ -112,7 +105,7 @@ def test_gpus_are_counted_by_bus_id_if_cuda_does_not_respond(
     answer: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch, cuda: Cuda
 ) -> None:
     monkeypatch.setattr(visible_by_cuda, 'enumerated_uuids', lambda *args: answer)
-    with Gpus(cuda, DIFFERENT):
+    with gpus_of(cuda, DIFFERENT):
         assert parse_cuda_visible_devices('3,0') == [3, 0]
         assert parse_cuda_visible_devices('GPU-A') == [0]
 
@@ -230,7 +223,7 @@ def test_pci_order_is_independent_of_the_order_of_nvml(
     monkeypatch: pytest.MonkeyPatch, cuda: Cuda
 ) -> None:
     monkeypatch.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
-    with Gpus(cuda, DIFFERENT, UUIDS[::-1]):
+    with gpus_of(cuda, DIFFERENT, UUIDS[::-1]):
         assert parse_cuda_visible_devices() == [3, 2, 1, 0]
         assert parse_cuda_visible_devices('0') == [3]
 
