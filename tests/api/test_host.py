@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,7 @@ def test_cpu_seconds_are_those_of_psutil() -> None:
     assert before.user + before.system - 0.1 <= busy <= whole
     assert before.idle < whole - busy + 0.1
     assert whole <= sum(after) + 0.1
+    assert host.uptime() == pytest.approx(time.time() - psutil.boot_time(), abs=10)
 
 
 @linux_only

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import pynvml
 import pytest
@@ -15,55 +15,36 @@ from nvitop.api.libnvml import _session
 from nvitop.api.libnvml._session import SESSION
 from tests.api.fake_nvml import FakeLibrary, handle, write_uint
 from tests.programs import run_python
-from tests.waiting import PATIENCE, in_threads, wait_until
+from tests.waiting import PATIENCE, in_threads
 
 POWER = 'nvmlDeviceGetPowerUsage'
 
 
-class Hanging:
-    """A function of the driver that returns only when it is released."""
+def test_nvml_is_not_shut_down_during_a_call(
+    library: FakeLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, released = threading.Event(), threading.Event()
 
-    def __init__(self) -> None:
-        self.entered = threading.Event()
-        self.released = threading.Event()
+    def hang(*args: Any) -> int:
+        entered.set()
+        return 0 if released.wait(PATIENCE) else 1
 
-    def __call__(self, *args: Any) -> int:
-        self.entered.set()
-        self.released.wait(PATIENCE)
-        return 0
-
-
-@pytest.fixture
-def hanging(library: FakeLibrary) -> Iterator[Hanging]:
-    """A driver function that another thread is inside."""
-    function = Hanging()
-    library.add(POWER, function)
+    library.add(POWER, hang)
+    library.add('nvmlDeviceGetFanSpeed', write_uint(30))
     device = handle()
     thread = threading.Thread(target=libnvml.nvmlQuery, args=(POWER, device), daemon=True)
     thread.start()
-    assert function.entered.wait(PATIENCE)
-    yield function
-    function.released.set()
-    thread.join(PATIENCE)
-
-
-def test_calls_in_flight_have_their_name(library: FakeLibrary, hanging: Hanging) -> None:
+    assert entered.wait(PATIENCE)
     assert list(libnvml.calls_in_flight().values()) == [POWER]
-    hanging.released.set()
-    wait_until(lambda: libnvml.calls_in_flight() == {}, 'the end of the call')
-
-
-def test_nvml_is_not_shut_down_during_a_call(
-    library: FakeLibrary, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(_session, 'SHUTDOWN_TIMEOUT_SECONDS', 0.02)
     with pytest.raises(libnvml.NVMLError) as caught:
         libnvml.nvmlShutdown()
     assert caught.value.value == libnvml.NVML_ERROR_IN_USE
-    assert library.calls['nvmlShutdown'] == 0
-    library.add('nvmlDeviceGetFanSpeed', write_uint(30))
-    assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) == 30
-    assert library.calls['nvmlInitWithFlags'] == 1
+    assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device) == 30
+    assert (library.calls['nvmlShutdown'], library.calls['nvmlInitWithFlags']) == (0, 1)
+    released.set()
+    thread.join(PATIENCE)
+    assert libnvml.calls_in_flight() == {}
 
 
 LEAVING = """
