@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
+from nvitop.gui.model.choices import ProcessFilter, Screen, Sort, ViewState
 from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
@@ -94,6 +94,13 @@ def test_keys_fold_tag_and_signal_a_job() -> None:
     dialog = press(state, 'T')[0].dialog
     assert dialog is not None
     assert {target.key for target in dialog.targets} == {row.key for row in rows[:4]}
+
+
+def test_environment_needs_one_process_of_a_job() -> None:
+    state = pressed(state_of(ranks()[0], 120, 60, ViewState()), 'Down', 'e')
+    assert state.screen is Screen.MAIN
+    assert state.notices[-1].text == 'Select one of its processes'
+    assert pressed(state, 'Down', 'e').environ.pid == 100
 
 
 def test_selected_process_of_a_job_that_is_folded_for_want_of_room_selects_the_job() -> None:

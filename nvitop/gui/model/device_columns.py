@@ -222,7 +222,7 @@ LINE_FACTS: tuple[LineFact, ...] = (
     LineFact(15, _words('PCIe', _narrow_link), 'pcie_link_width'),
     LineFact(14, _words('ECC errors', _ecc_errors), 'total_volatile_uncorrected_ecc_errors'),
     LineFact(17, _words('mem clock', lambda device: fmt.format_measured('MHz', device.memory_clock_mhz)), 'memory_clock', is_later=True),
-    LineFact(9, _words('state', lambda device: fmt.format_word(device.performance_state)), 'performance_state', is_later=True),
+    LineFact(8, _words('perf', lambda device: fmt.format_word(device.performance_state)), 'performance_state', is_later=True),
 )  # fmt: skip
 _LINE_METRICS = frozenset(fact.metric for fact in LINE_FACTS)
 _TALL_TEXTS: dict[str, Callable[[GpuRow, int], Pieces]] = {

@@ -23,8 +23,9 @@ _SHARE, _PAGE_SHARE, _FEWEST, _ENOUGH = 3, 7, 8, 12
 #: Maximum number of lines of a GPU, of one with MIG devices in lines of their own, and of a metric if
 #: a single GPU has a line for each.
 _MOST_LINES, _MOST_MIG_LINES, _MOST_METRIC_LINES = 8, 5, 6
-#: Rows of the host if there is room: its line, and the histories of its CPU and memory.
-_LOW_HOST, HOST_ROWS = 3, 5
+#: Rows of the host if there is room: its line, and the histories of its CPU and memory; if the only
+#: GPU is asleep, higher ones.
+_HOST_ROWS, _HOST_ROWS_ALONE = (3, 5), 13
 #: Minimum width of a column of facts on the page of a GPU.
 FACT_WIDTH = 54
 
@@ -107,7 +108,9 @@ def main_rows(
         Panel(((0, third), (2, target), *((20, n) for n in enough))),
     ]
     if view.show_host:
-        panels.append(Panel(((1, 1), (25, _LOW_HOST), (26, HOST_ROWS))))
+        is_alone = len(rows) == 1 and rows[0].device.status == 'asleep'
+        high = (*_HOST_ROWS, *([_HOST_ROWS_ALONE] if is_alone else []))
+        panels.append(Panel(((1, 1), *enumerate(high, 25))))
     heights = stack(panels, room)
     host = heights[2] if view.show_host else 0
     grown = (heights[0] - least) // growing if growing else 0

@@ -67,7 +67,8 @@ def need_job(state: AppState) -> str:
 
 def need_no_job(state: AppState) -> str:
     """No selected job: a process on its own, or one of a job."""
-    return 'Select one of its processes' if state.job is not None else ''
+    is_job = state.job is not None and state.screen is Screen.MAIN
+    return 'Select one of its processes' if is_job else ''
 
 
 def need_process(state: AppState) -> str:

@@ -185,7 +185,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(actions.need_search,)),
     # screens
     opening(('t',), Screen.TREE, 'tree of processes', _MAIN | {Screen.USERS}, 'tree'),
-    opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (actions.need_processes_here, actions.need_shown_process)),
+    opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (actions.need_processes_here, actions.need_shown_process, actions.need_no_job)),
     opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (actions.need_process, actions.need_no_job)),
     Binding(('Enter',), 'fold', selection.turn_job, 'fold or unfold the selected job', _MAIN, PROCESS, hint='fold', needs=(actions.need_job,)),
     opening(('U', 'u'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),

@@ -369,8 +369,9 @@ def _draw_free(
     shown: DeviceView,
 ) -> None:
     left = next(each.x for each in columns if each.column.name == 'state')
+    index = next(each for each in columns if each.column.name == 'index')
     labels = fmt.join_labels(row.device.key.label for row in free)
-    x = max(2, left - 1 - cell_width(labels))
+    x = max(2, (index.right if len(labels) <= index.width else left - 1) - cell_width(labels))
     x += buf.write(x, y, clip(labels, area.width - 4 - len(' free')), IDLE)
     buf.write(max(x + 1, left), y, 'free', IDLE)
     line = Rect(1, y, area.width - 2, 1)
