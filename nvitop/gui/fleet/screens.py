@@ -16,6 +16,8 @@ from nvitop.gui.state import actions, navigation
 from nvitop.gui.state.app_state import AppState, ScreenSpec, make_program
 from nvitop.gui.state.appearance import next_theme
 from nvitop.gui.state.bindings import MOVE, PROCESS, SCREEN, SORT, VIEW, opening, sorting
+from nvitop.gui.state.events import Redraw, Refresh
+from nvitop.gui.state.help_contents import TYPING
 from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup, Keymap, leaving
 
@@ -34,7 +36,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Ctrl-C',), 'quit', actions.leave, '', _ALL, VIEW, leaves=True),
     Binding(('h', '?', 'F1'), 'help', partial(navigation.open_screen, screen=Screen.HELP), 'this help', _ALL - {Screen.HELP}, VIEW, hint='help', opens=Screen.HELP),
     Binding(('z',), 'freeze', fleet_state.toggle_freeze, 'pause or resume', _VALUES, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
-    Binding(('r', 'Ctrl-R', 'F5'), 'refresh', fleet_state.ask_again, 'refresh', _ALL, VIEW),
+    Binding(('r', 'Ctrl-R', 'F5'), 'refresh', lambda state: (state, (Refresh(), Redraw())), 'refresh', _ALL, VIEW),
     Binding(('Ctrl-L',), 'redraw', actions.redraw, 'draw the screen again', _ALL, VIEW),
     Binding(('L',), 'next-theme', next_theme, 'next theme', _ALL, VIEW),
     Binding(('Ctrl-Z',), 'suspend', actions.suspend, 'suspend (resume with fg)', _ALL, VIEW, suspends=True),
@@ -82,14 +84,7 @@ _SIGNS = HelpGroup(
     ),
 )
 _OTHER_HELP = (
-    HelpGroup(
-        'Typing a filter or a search',
-        (
-            HelpEntry('Enter', 'apply'),
-            HelpEntry('Esc', 'cancel (also Ctrl-C)'),
-            HelpEntry('Ctrl-U Ctrl-W', 'delete line, word'),
-        ),
-    ),
+    TYPING._replace(heading='Typing a filter or a search'),
     HelpGroup(
         'Mouse',
         (
@@ -115,7 +110,7 @@ _LIST = ScreenSpec(
     draw=view.draw_list,
     menu=(),
     lines=fleet_state.listed,
-    demand=fleet_state.wants_hosts,
+    demand=lambda state: state.frozen is None,
     margins=view.margins,
     texts=_texts,
     filter_example='name, or host: gpu: user: job: model: free:4',
@@ -143,7 +138,7 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
         key_of=lambda problem: problem,
         filter_example='',
     ),
-    Screen.HELP: HELP._replace(demand=fleet_state.wants_hosts),
+    Screen.HELP: HELP._replace(demand=_LIST.demand),
 }
 
 FLEET = make_program(FLEET_SCREENS, FLEET_KEYS, lambda _: ((_SIGNS,), _OTHER_HELP), view.first_line)

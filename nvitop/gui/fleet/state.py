@@ -14,7 +14,7 @@ from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen, neighbor
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result
 from nvitop.gui.state.cursor import current_line
-from nvitop.gui.state.events import Event, FleetArrived, FleetFailed, OpenHost, Redraw, Refresh
+from nvitop.gui.state.events import Event, FleetArrived, FleetFailed, OpenHost
 from nvitop.gui.state.lists import ListOrder, in_order
 from nvitop.gui.state.notices import answer, refuse
 from nvitop.gui.state.update import update
@@ -60,10 +60,6 @@ def selected(state: AppState) -> Any:
     line = current_line(state)
     rows = listed(state)
     return rows[line] if line is not None and rows else None
-
-
-def wants_hosts(state: AppState) -> bool:
-    return state.frozen is None
 
 
 def update_fleet(state: AppState, event: Event) -> Result:
@@ -161,7 +157,3 @@ def clear_filter(state: AppState) -> Result:
     if not state.searched and state.frozen is not None:
         return toggle_freeze(state)
     return state._replace(searched=''), ()
-
-
-def ask_again(state: AppState) -> Result:
-    return state, (Refresh(), Redraw())

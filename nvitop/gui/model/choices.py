@@ -15,14 +15,6 @@ from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.render.style import Role, Style
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, Sample
 
-#: Role of the text of a device → role of its text in most themes' ordinary color.
-_ROWS = {
-    Role.LIGHT: Role.ROW_LIGHT,
-    Role.MODERATE: Role.ROW_MODERATE,
-    Role.HEAVY: Role.ROW_HEAVY,
-    Role.UNKNOWN: Role.TEXT,
-}
-
 
 class Screen(enum.Enum):
     """Fills the terminal. The value is the name shown to people."""
@@ -165,11 +157,13 @@ def load_style(
     return Style(load_role(percent, thresholds) if view.by_load else role)
 
 
-def row_role(device: DeviceSample, thresholds: Thresholds) -> Role:
-    """Return the role of text about a device: the heavier one of GPU and memory, or of an error."""
+def row_role(device: DeviceSample, view: ViewState) -> Role:
+    """Return the role of text about a device: of an error, or ``by_load`` the heavier one of GPU and memory."""
     if device.status != 'ok':
         return Role.ERROR if device.is_failing else Role.DIM
-    gpu = load_role(device.gpu_utilization_percent, thresholds.gpu)
-    memory = load_role(device.memory_percent, thresholds.memory)
+    if not view.by_load:
+        return Role.TEXT
+    gpu = load_role(device.gpu_utilization_percent, view.thresholds.gpu)
+    memory = load_role(device.memory_percent, view.thresholds.memory)
     role = (min if Role.UNKNOWN in (gpu, memory) else max)(gpu, memory)
-    return _ROWS.get(role, role)
+    return Role.TEXT if role is Role.UNKNOWN else role

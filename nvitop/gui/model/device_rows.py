@@ -308,31 +308,6 @@ def why_silent(device: DeviceSample, room: int) -> str:
     return next((form for form in forms if cell_width(form) <= room), forms[-1])
 
 
-def total_texts(rows: Sequence[GpuRow]) -> dict[str, str]:
-    """Return totals of all GPUs that respond, if there are several: utilization, memory, power."""
-    gpus = [row.device for row in rows if not row.device.key.is_mig and row.device.status == 'ok']
-    if len(gpus) < 2:
-        return {}
-    texts = {}
-    loads = [g.gpu_utilization_percent for g in gpus if g.gpu_utilization_percent is not None]
-    if loads:
-        texts['utilization'] = f'{sum(loads) / len(loads):.0f}% util'
-    sizes = [(g.memory_used_bytes, g.info.memory_total_bytes) for g in gpus]
-    known = [(used, total) for used, total in sizes if used is not None and total is not None]
-    if known:
-        used, total = (sum(part) / GiB for part in zip(*known))
-        texts['memory'] = f'{used:.0f}/{total:.0f} GiB'
-    powers = [
-        (g.power_usage_mw, g.power_limit_mw) for g in gpus if g.power_usage_mw and g.power_limit_mw
-    ]
-    if powers:
-        usage, limit = (sum(each or 0 for each in part) for part in zip(*powers))
-        digits, unit = (1, 'kW') if limit >= 1e6 else (0, 'W')
-        scale = 1e6 if limit >= 1e6 else 1e3
-        texts['power'] = f'{usage / scale:.{digits}f}/{limit / scale:.{digits}f} {unit}'
-    return texts
-
-
 def model_text(rows: Sequence[GpuRow]) -> str:
     """Return the number of GPUs, and their model if all have the same one."""
     gpus = [row.device for row in rows if not row.device.key.is_mig] or [row.device for row in rows]
@@ -342,7 +317,3 @@ def model_text(rows: Sequence[GpuRow]) -> str:
         return count if gpus else 'GPUs'
     (name,) = names
     return name if len(gpus) == 1 else f'{len(gpus)} × {name}'
-
-
-def has_one_gpu(rows: Sequence[GpuRow]) -> bool:
-    return len(rows) == 1 and rows[0].device.status == 'ok'

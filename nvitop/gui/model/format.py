@@ -35,16 +35,11 @@ def format_bytes(size_bytes: float | None) -> str:
     return NOT_AVAILABLE if size_bytes is None else bytes2human(size_bytes)
 
 
-def format_gib(size_bytes: float | None) -> str:
-    """Format bytes for a column in which all values are in GiB: ``68.5GiB``, ``<0.1GiB``."""
-    if size_bytes is None or _is_missing(size_bytes):
-        return NOT_AVAILABLE
-    return '<0.1GiB' if 0 < size_bytes < 0.05 * GiB else f'{size_bytes / GiB:.1f}GiB'
-
-
 def format_gib_count(size_bytes: float | None) -> str:
     """Format bytes for a column with GiB in its heading: ``68.5``, ``<0.1``."""
-    return format_gib(size_bytes).replace('GiB', '')
+    if size_bytes is None or _is_missing(size_bytes):
+        return NOT_AVAILABLE
+    return '<0.1' if 0 < size_bytes < 0.05 * GiB else f'{size_bytes / GiB:.1f}'
 
 
 def format_part(used_bytes: float | None, total_bytes: float | None) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Sequence
 
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.device_columns import FACTS, metrics_of
-from nvitop.gui.model.device_rows import Folded, GpuRow, fold_free, has_one_gpu
+from nvitop.gui.model.device_rows import Folded, GpuRow, fold_free
 from nvitop.gui.render.geometry import CLASSIC, NARROWEST, inside
 
 #: Minimum height of the main screen.
@@ -78,11 +78,14 @@ def main_rows(
         if height >= least_height_of_full(rows):
             host = int(view.show_host and full < most)
             return MainRows(full, host, room - full - host, Folded(tuple(rows)), is_full=True)
-    has_metrics = has_one_gpu(rows) and (is_page or view.mode != 'compact')
+    is_alone, status = len(rows) == 1, rows[0].device.status
+    is_asleep = is_alone and status == 'asleep'
+    has_metrics = is_alone and status == 'ok' and (is_page or view.mode != 'compact')
     shown, fact_rows = Folded(tuple(rows)), 0
     if has_metrics:
         count = len(metrics_of(rows[0].device, is_page=is_page))
-        fact_rows = all_fact_rows(width) if is_page else 0
+        per_row = max(1, inside(width).width // FACT_WIDTH)
+        fact_rows = 2 + -(-len(FACTS) // per_row) if is_page else 0
         has_metrics = DEVICE_FRAME + count <= most
     if has_metrics:
         least = DEVICE_FRAME + count
@@ -94,7 +97,6 @@ def main_rows(
         if DEVICE_FRAME + len(rows) > most:
             shown = fold_free(rows)
         # The only GPU has no headings while it is asleep.
-        is_asleep = len(rows) == 1 and rows[0].device.status == 'asleep'
         least = min(most, DEVICE_FRAME + len(shown.rows) + bool(shown.free) - is_asleep)
         growing = sum(is_tall(row) for row in shown.rows)
         is_whole = least == DEVICE_FRAME + len(rows)
@@ -104,13 +106,12 @@ def main_rows(
     sizes = [(0, least), *((1 + n, least + (n - 1) * growing) for n in range(2, steps + 1))]
     enough = range(target + 1, 0 if is_page else PROCESS_FRAME + _ENOUGH + 1)
     panels = [
-        Panel(tuple(sizes)),
-        Panel(((0, third), (2, target), *((20, n) for n in enough))),
+        sizes,
+        [(0, third), (2, target), *((20, n) for n in enough)],
     ]
     if view.show_host:
-        is_alone = len(rows) == 1 and rows[0].device.status == 'asleep'
-        high = (*_HOST_ROWS, *([_HOST_ROWS_ALONE] if is_alone else []))
-        panels.append(Panel(((1, 1), *enumerate(high, 25))))
+        high = (*_HOST_ROWS, *([_HOST_ROWS_ALONE] if is_asleep else []))
+        panels.append([(1, 1), *enumerate(high, 25)])
     heights = stack(panels, room)
     host = heights[2] if view.show_host else 0
     grown = (heights[0] - least) // growing if growing else 0
@@ -154,34 +155,17 @@ def is_separated(above: GpuRow, row: GpuRow) -> bool:
     return not (first.is_mig and second.is_mig and first.physical_index == second.physical_index)
 
 
-def all_fact_rows(width: int) -> int:
-    """Return the rows of the problem and of all facts on the page of a GPU, with a line above them."""
-    return 2 + -(-len(FACTS) // max(1, inside(width).width // FACT_WIDTH))
-
-
-class Panel(NamedTuple):
-    """A part of a screen: the numbers of rows that make sense, from low to high, each with a rank.
-
-    The first size is what the panel needs to be shown at all.
-    """
-
-    sizes: tuple[tuple[int, int], ...]
-
-    @property
-    def rank(self) -> int:
-        return self.sizes[0][0]
-
-
-def stack(panels: Sequence[Panel], height: int) -> tuple[int, ...]:
+def stack(panels: Sequence[Sequence[tuple[int, int]]], height: int) -> tuple[int, ...]:
     """Return the rows of each panel, at most ``height`` together; 0 for a panel without room.
 
+    A panel is the numbers of rows that make sense, from low to high, each with a rank before it.
     Panels get their lowest size in the order of rank. Then sizes of the lowest rank are given first, of
     whatever panel, as long as they fit.
     """
     rows = [0] * len(panels)
     left = height
-    for number in sorted(range(len(panels)), key=lambda each: panels[each].rank):
-        least = panels[number].sizes[0][1]
+    for number in sorted(range(len(panels)), key=lambda each: panels[each][0][0]):
+        least = panels[number][0][1]
         if least <= left:
             rows[number] = least
             left -= least
@@ -189,7 +173,7 @@ def stack(panels: Sequence[Panel], height: int) -> tuple[int, ...]:
         (rank, number, size)
         for number, panel in enumerate(panels)
         if rows[number]
-        for rank, size in panel.sizes[1:]
+        for rank, size in panel[1:]
     ]
     for _, number, size in sorted(others):
         more = size - rows[number]

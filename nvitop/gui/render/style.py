@@ -26,10 +26,6 @@ class Role(enum.IntEnum):
     LIGHT = enum.auto()
     MODERATE = enum.auto()
     HEAVY = enum.auto()
-    #: Text about a device with such a percentage. Most themes draw it as ordinary text.
-    ROW_LIGHT = enum.auto()
-    ROW_MODERATE = enum.auto()
-    ROW_HEAVY = enum.auto()
     #: A device that no process uses. No other role is green.
     IDLE = enum.auto()
     #: The empty part of a bar.

@@ -280,8 +280,3 @@ def _of_top(now: str, top: str) -> tuple[str, str]:
     """Return a value without its unit, and the highest possible one with it."""
     unit = top.lstrip('0123456789.')
     return (now[: -len(unit)], f'/{top}') if unit and now.endswith(unit) else (now, f'/{top}')
-
-
-def format_metric(unit: str) -> Callable[[float | None], str]:
-    """Return the function that formats values of metrics with this unit."""
-    return lambda value: fmt.format_measured(unit, value)

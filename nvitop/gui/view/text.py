@@ -42,13 +42,6 @@ def draw_message(buf: Buffer, area: Rect, text: str, style: Style = PLAIN) -> No
         buf.write(area.x + 1, area.y + i, line, style)
 
 
-def draw_centered_line(buf: Buffer, area: Rect, text: str) -> None:
-    """Draw safe text in the middle of ``area``, clipped to its width."""
-    if not area.is_empty:
-        y = area.y + (area.height - 1) // 2
-        buf.write(area.x, y, pad(clip(text, area.width), area.width, '^'))
-
-
 KEY = Style(Role.KEY, bold=True, italic=True)
 #: Empty parts of bars that have the color of the filled parts.
 MONO_TRACKS = dict.fromkeys(map(ord, '▇█'), '░')

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from nvitop.basics.metrics import METRICS_BY_NAME, Metric
+from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import GraphState
 from nvitop.gui.model.device_columns import (
@@ -22,7 +24,7 @@ from nvitop.gui.model.device_columns import (
     top_of,
     value_of,
 )
-from nvitop.gui.model.device_rows import GpuRow, model_text, total_texts, why_silent
+from nvitop.gui.model.device_rows import GpuRow, model_text, why_silent
 from nvitop.gui.model.main_rows import DEVICE_FRAME, FACT_WIDTH, MainRows, is_tall
 from nvitop.gui.model.table import Item, Placed, place
 from nvitop.gui.render.buffer import Buffer
@@ -36,7 +38,6 @@ from nvitop.gui.view.charts import (
     draw_history,
     draw_ruler,
     draw_series,
-    format_metric,
     history_x,
     round_top,
 )
@@ -422,7 +423,7 @@ def _series(row: GpuRow, metric: Metric) -> MetricLine:
     return MetricLine(
         metric.graph,
         value_of(device, metric.name),
-        format_metric(metric.unit),
+        functools.partial(fmt.format_measured, metric.unit),
         device.key,
         metric.name,
         metric_style(metric),
@@ -507,5 +508,24 @@ def machine_notes(rows: Sequence[GpuRow], shown: DeviceView) -> tuple[Item, ...]
 
 def total_notes(rows: Sequence[GpuRow]) -> tuple[Item, ...]:
     """Return totals of all GPUs that respond, if there are several."""
-    ranks = {'utilization': 1, 'memory': 3, 'power': 7}
-    return tuple(Item((text,), rank=ranks[name]) for name, text in total_texts(rows).items())
+    gpus = [row.device for row in rows if not row.device.key.is_mig and row.device.status == 'ok']
+    notes: list[Item] = []
+    if len(gpus) < 2:
+        return ()
+    loads = [g.gpu_utilization_percent for g in gpus if g.gpu_utilization_percent is not None]
+    if loads:
+        notes.append(Item((f'{sum(loads) / len(loads):.0f}% util',), rank=1))
+    sizes = [(g.memory_used_bytes, g.info.memory_total_bytes) for g in gpus]
+    known = [(used, total) for used, total in sizes if used is not None and total is not None]
+    if known:
+        used, total = (sum(part) / GiB for part in zip(*known))
+        notes.append(Item((f'{used:.0f}/{total:.0f} GiB',), rank=3))
+    powers = [
+        (g.power_usage_mw, g.power_limit_mw) for g in gpus if g.power_usage_mw and g.power_limit_mw
+    ]
+    if powers:
+        usage, limit = (sum(each or 0 for each in part) for part in zip(*powers))
+        digits, unit, scale = (1, 'kW', 1e6) if limit >= 1e6 else (0, 'W', 1e3)
+        text = f'{usage / scale:.{digits}f}/{limit / scale:.{digits}f} {unit}'
+        notes.append(Item((text,), rank=7))
+    return tuple(notes)

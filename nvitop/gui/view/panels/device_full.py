@@ -272,7 +272,7 @@ def _draw_device(
 ) -> None:
     cells, bar, columns = places
     device = row.device
-    style = Style(row_role(device, view.thresholds))
+    style = Style(row_role(device, view))
     if device.status == 'ok':
         lines = _device_cells(device, cells[0].width, traits, columns)
     else:

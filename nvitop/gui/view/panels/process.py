@@ -16,7 +16,7 @@ from nvitop.gui.render.style import DIM, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
 from nvitop.gui.state.jobs import JobKey, Line, common_words
 from nvitop.gui.state.process_rows import is_descending, unknown_devices
-from nvitop.gui.view.table import draw_cell, draw_headings
+from nvitop.gui.view.table import MARKED, draw_cell, draw_headings
 from nvitop.gui.view.text import draw_border, draw_rule, draw_uprights
 from nvitop.health.states import HELD_SECONDS
 from nvitop.sampling.types import (
@@ -29,7 +29,7 @@ from nvitop.sampling.types import (
 )
 
 #: Note on a machine without lists of processes.
-NO_LISTS = 'processes are not reported'
+NO_LISTS = 'processes are not reported', 'not reported'
 #: Maximum length of options that a message repeats.
 _MAX_OPTIONS = 32
 
@@ -47,19 +47,16 @@ def row_style(
     return PLAIN
 
 
-def has_no_lists(sample: Sample) -> bool:
-    """Whether no device can list processes, as with most exporters of a fleet."""
-    missing = {row.device for row in sample.problems if row.what == PROCESSES and row.kind == 'na'}
-    return bool(sample.devices) and missing.issuperset(device.key for device in sample.devices)
-
-
 def unknown_note(sample: Sample) -> tuple[str, ...]:
     """Return which GPUs do not list their processes, the longest form first; ``()`` if none."""
-    if has_no_lists(sample):
-        return (NO_LISTS,)
+    missing = {row.device for row in sample.problems if row.what == PROCESSES and row.kind == 'na'}
+    # As with most exporters of a fleet.
+    if sample.devices and missing.issuperset(device.key for device in sample.devices):
+        return NO_LISTS
     unknown = unknown_devices(sample)
     count = f'{len(unknown)} {"GPU" if len(unknown) == 1 else "GPUs"} unknown'
-    return (f'processes of {devices_text(unknown)} unreadable', count) if unknown else ()
+    text = f'processes of {devices_text(unknown)} unreadable'
+    return (text, count, 'unreadable') if unknown else ()
 
 
 def no_processes_message(sample: Sample) -> str:
@@ -127,7 +124,6 @@ _SAME_STYLE = Style(Role.TEXT, bold=True, blink=True)
 _FOLDED, _UNFOLDED = '▸', '▾'
 #: Mark of text that has been scrolled sideways.
 _CUT = '..'
-_MARKED = (Role.SELECTED, Role.TAGGED, Role.SELECTED_TAGGED)
 
 
 class ProcessView(NamedTuple):
@@ -167,7 +163,9 @@ def draw_processes(
     lines = listed.lines[first : first + room]
     order = '' if listed.sort == Sort() else listed.sort.order
     title = _title(listed, first, len(lines), _unseen_order(columns, listed))
-    draw_border(buf, area.y, above, ends, title, _notes(listed, sample))
+    unknown = unknown_note(sample)
+    warnings = [Item(unknown, DIM if unknown == NO_LISTS else WARNING)] if unknown else []
+    draw_border(buf, area.y, above, ends, title, [*warnings, *listed.notes])
     for y in range(area.y + 1, area.bottom - 1):
         draw_uprights(buf, y, ends)
     if area.height > 1 and listed.total:
@@ -204,7 +202,7 @@ def _draw_line(
     if line.is_job and not line.is_folded and style == PLAIN:
         style = PLAIN._replace(bold=True)
     buf.hit(area.inset(1, 0), 'process' if not line.is_job else 'job', line.key)
-    is_marked = style.role in _MARKED
+    is_marked = style.role in MARKED
     is_held = (process.gpu_idle_seconds or 0) >= HELD_SECONDS
     is_own = process.is_own and not sample.host.is_superuser
     x, y = 1, area.y
@@ -236,7 +234,11 @@ def _draw_line(
     if line.is_job:
         mark = _FOLDED if line.is_folded else _UNFOLDED
         buf.write(x, y, mark, style if is_marked else Style(Role.KEY, bold=True))
-    elif _is_elsewhere(process, listed.selected):
+    elif (  # the selected process on another device
+        isinstance(listed.selected, ProcessKey)
+        and process.key != listed.selected
+        and process.key[:2] == listed.selected[:2]
+    ):
         buf.write(x, y, _SAME_PROCESS, _SAME_STYLE)
 
 
@@ -324,24 +326,8 @@ def _title(listed: ProcessView, first: int, shown: int, order: str) -> tuple[Ite
     return tuple(notes)
 
 
-def _notes(listed: ProcessView, sample: Sample) -> tuple[Item, ...]:
-    silent = unknown_devices(sample)
-    notes = list(listed.notes)
-    if has_no_lists(sample):
-        notes.insert(0, Item((NO_LISTS, 'not reported'), DIM, 1))
-    elif silent:
-        text = f'processes of {devices_text(silent)} unreadable'
-        notes.insert(0, Item((text, 'unreadable'), WARNING, 1))
-    return tuple(notes)
-
-
 def _arrow(sort: Sort) -> str:
     return '▼' if is_descending(sort) else '▲'
-
-
-def _is_elsewhere(process: ProcessSample, selected: ProcessKey | JobKey | None) -> bool:
-    key = process.key
-    return isinstance(selected, ProcessKey) and key != selected and key[:2] == selected[:2]
 
 
 def _empty_message(listed: ProcessView, sample: Sample) -> str:

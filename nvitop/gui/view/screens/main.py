@@ -11,7 +11,7 @@ from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import DIM, PLAIN, TITLE, Role, Style
-from nvitop.gui.render.width import cell_width, clip, safe
+from nvitop.gui.render.width import cell_width, clip, pad, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import lines_layout
 from nvitop.gui.state.lists import panel_rows, process_lines
@@ -22,7 +22,6 @@ from nvitop.gui.view.hints import title_badges
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView
-from nvitop.gui.view.text import draw_centered_line
 from nvitop.sampling.history import History
 
 #: Cells between two parts of the first line.
@@ -102,7 +101,8 @@ def crumbs(state: AppState, name: str) -> tuple[Item, ...]:
 def draw_too_small(buf: Buffer) -> None:
     """Draw the minimum size, on a screen that is too small for anything else."""
     text = f'too small: {NARROWEST} x {LOWEST} needed'
-    draw_centered_line(buf, buf.area, text if len(text) <= buf.width else 'too small')
+    text = clip(text if len(text) <= buf.width else 'too small', buf.width)
+    buf.write(0, (buf.height - 1) // 2, pad(text, buf.width, '^'))
 
 
 def draw_first_line(buf: Buffer, state: AppState, badges: Sequence[Item]) -> None:

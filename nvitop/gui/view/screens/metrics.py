@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Iterator
 
 from nvitop.basics.metrics import METRICS_BY_NAME
@@ -17,7 +18,7 @@ from nvitop.gui.render.style import DIM, HEADING, PLAIN, Role, Style
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.process_rows import devices_without_list
-from nvitop.gui.view.charts import MetricLine, draw_ruler, draw_series, format_metric, history_x
+from nvitop.gui.view.charts import MetricLine, draw_ruler, draw_series, history_x
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.screens.main import ruler_of
 from nvitop.sampling.history import History
@@ -130,7 +131,7 @@ def _of_device(state: AppState, key: DeviceKey, name: str) -> MetricLine:
     return MetricLine(
         metric.graph,
         None if device is None else value_of(device, name),
-        format_metric(metric.unit),
+        functools.partial(fmt.format_measured, metric.unit),
         key if device is None else device.key,
         name,
         _OTHER,
@@ -141,10 +142,11 @@ def _of_device(state: AppState, key: DeviceKey, name: str) -> MetricLine:
 
 
 def _gib(size_bytes: float | None) -> str:
-    """Format bytes with a space as in the other graphs: ``68.5 GiB``, ``2048 GiB``."""
-    if size_bytes is not None and size_bytes >= 1000 * GiB:
+    if size_bytes is None:
+        return fmt.NOT_AVAILABLE
+    if size_bytes >= 1000 * GiB:
         return f'{size_bytes / GiB:.0f} GiB'
-    return fmt.format_gib(size_bytes).replace('GiB', ' GiB')
+    return f'{fmt.format_gib_count(size_bytes)} GiB'
 
 
 def _whole_percent(value: float | None) -> str:
