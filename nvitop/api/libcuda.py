@@ -234,6 +234,12 @@ def _uuid(function: str, device: int) -> str:
     return '-'.join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
+def device_uuids() -> list[str]:
+    """Return the UUIDs of all devices that this process sees. This initializes the driver."""
+    cuInit()
+    return [cuDeviceGetUuid(cuDeviceGet(ordinal)) for ordinal in range(cuDeviceGetCount())]
+
+
 def cuDeviceTotalMem(device: int) -> int:
     """Return the memory in bytes that CUDA can use on a device handle, less than NVML's total."""
     size = ctypes.c_size_t()

@@ -68,6 +68,19 @@ def test_every_function_fails_without_a_library() -> None:
     assert libcudart.is_available() is False
 
 
+def test_uuids_of_all_devices_or_the_first_error() -> None:
+    for driver in (fake_cuda.driver(), fake_cuda.driver('cuDeviceGetUuid_v2')):
+        libcuda.use_library(driver)
+        assert libcuda.device_uuids() == fake_cuda.UUIDS
+    for name, code in (('cuInit', 100), ('cuDeviceGetCount', 3), ('cuDeviceGetUuid_v2', 999)):
+        broken = fake_cuda.driver()
+        setattr(broken, name, lambda *args, code=code: code)
+        libcuda.use_library(broken)
+        with pytest.raises(libcuda.CUDAError) as caught:
+            libcuda.device_uuids()
+        assert caught.value.value == code
+
+
 @BOTH
 def test_every_error_has_its_own_class_and_pickles(module: Any, base: Any) -> None:
     assert len(module.ERROR_NAMES) >= 100
