@@ -3,44 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import pathlib
 import re
 import subprocess
 import sys
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
 import psutil
 
 from nvitop.gui.model.choices import Screen
 from tests.e2e.program import NVITOP, Program
-from tests.waiting import PATIENCE
-
-#: Name of a key → what a terminal sends.
-_SPECIAL = {
-    'Enter': '\r',
-    'Esc': '\x1b',
-    'Space': ' ',
-    'Tab': '\t',
-    'Shift-Tab': '\x1b[Z',
-    'Backspace': '\x7f',
-    'Up': '\x1b[A',
-    'Down': '\x1b[B',
-    'Right': '\x1b[C',
-    'Left': '\x1b[D',
-    'Home': '\x1b[H',
-    'End': '\x1b[F',
-    'PageUp': '\x1b[5~',
-    'PageDown': '\x1b[6~',
-    'F1': '\x1bOP',
-    'F2': '\x1bOQ',
-    'F3': '\x1bOR',
-    'F4': '\x1bOS',
-    'F5': '\x1b[15~',
-    'F6': '\x1b[17~',
-    'F9': '\x1b[20~',
-    'F10': '\x1b[21~',
-}
 
 #: Three GPUs with a process each, with different values in every sort order.
 _MACHINE = """
@@ -79,12 +51,8 @@ command = ["given"]
 pid = {pid}
 memory = "{memory} GiB"
 """
-#: Becomes a waiting shell under another name, and as another user if one is given.
-_BECOME = (
-    'import os, sys\n'
-    'if sys.argv[2]: os.setuid(int(sys.argv[2]))\n'
-    "os.execv('/bin/sh', [sys.argv[1], '-c', 'read line'])"
-)
+#: Becomes a waiting shell under another name.
+_BECOME = "import os, sys; os.execv('/bin/sh', [sys.argv[1], '-c', 'read line'])"
 #: ID of a user who owns no other process here.
 OTHER_USER = 65534
 TAG_COLOR = 'brown'  # the name in pyte of yellow
@@ -101,9 +69,9 @@ _PROCESS = re.compile(r'^│[ =]*\d[\d:]* .* \d+ [CGXM?] ')
 
 
 @contextlib.contextmanager
-def bystander(name: str, user: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
+def bystander(name: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run a child process under this name, which waits until it is killed."""
-    command = [sys.executable, '-S', '-E', '-c', _BECOME, name, str(user or '')]
+    command = [sys.executable, '-S', '-E', '-c', _BECOME, name]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as child:
         try:
             process = psutil.Process(child.pid)
@@ -122,24 +90,6 @@ def describe_machine(given: Sequence[int] = (), *, more: str = '') -> str:
     return text + more
 
 
-def sequence(keys: str) -> str:
-    """Return the sequence for a key, or for keys separated by spaces, by their names."""
-    return ''.join(_sequence(key) for key in keys.split(' '))
-
-
-def _sequence(key: str) -> str:
-    if key in _SPECIAL:
-        return _SPECIAL[key]
-    modifier, _, letter = key.rpartition('-')
-    if modifier == 'Alt' and len(letter) == 1:
-        return f'\x1b{letter}'
-    if modifier == 'Ctrl' and 'A' <= letter <= 'Z':
-        return chr(ord(letter) - 64)
-    if len(key) == 1:
-        return key
-    raise AssertionError(f'unknown sequence of the key {key!r}; add it to _SPECIAL')
-
-
 class Monitor(Program):
     """The monitor and the contents of its screens."""
 
@@ -154,22 +104,11 @@ class Monitor(Program):
             variables={'LONG': 'somewhere/' * 30, 'SHOP_TOKEN': 'open sesame'},
         )
         self.screen = Screen.MAIN
-
-    def __enter__(self) -> Monitor:
-        return self
-
-    def wait_for_first_sample(self) -> None:
         self.wait_for(TITLES[Screen.MAIN])
         self.wait_for('server --port')
 
-    def key(self, keys: str) -> None:
-        self.type(sequence(keys))
-
-    def back(self) -> None:
-        if self.screen is not Screen.MAIN:
-            self.type('q')
-            self.screen = Screen.MAIN
-        self.wait_for(TITLES[Screen.MAIN])
+    def __enter__(self) -> Monitor:
+        return self
 
     def row(self, text: str) -> int:
         return next((y for y, line in enumerate(self.lines) if text in line), -1)
@@ -194,13 +133,9 @@ class Monitor(Program):
     def select(self, name: str) -> None:
         self.type('\x1bOR' + name)
         self.wait_for(f'^Search: {name}')
-        self.key('Enter')
+        self.type('\r')
         self.wait_for(TITLES[self.screen])
         self.wait_until_selected(name)
-
-    def wait_for_cursor(self, number: int | None) -> None:
-        """Wait until the process with this index among the visible ones is selected."""
-        self.wait(lambda: self.cursor() == number)
 
     def wait_until_selected(self, text: str) -> None:
         self.wait(lambda: self.has_reverse(self.row(text)))
@@ -229,63 +164,6 @@ def monitor_with_victims(
         pids = [victim.pid for victim in victims.values()]
         path.write_text(describe_machine(pids), encoding='utf-8')
         monitor = stack.enter_context(Monitor(path, *options))
-        monitor.wait_for_first_sample()
         for name in names:
             monitor.wait_for(f' {name} ')
         yield monitor, victims
-
-
-class Machine(NamedTuple):
-    """A scenario, and the PID of its process that belongs to another user."""
-
-    path: pathlib.Path
-    other: int
-
-
-@contextlib.contextmanager
-def machine_with_two_users(folder: pathlib.Path) -> Iterator[Machine]:
-    """Write a scenario with a process that belongs to another user."""
-    with contextlib.ExitStack() as stack:
-        # The first process of the system belongs to root; root needs a process of another user.
-        other = 1
-        if os.geteuid() == 0:
-            other = stack.enter_context(bystander('worker', OTHER_USER)).pid
-        path = folder / 'steady.toml'
-        path.write_text(describe_machine([other]), encoding='utf-8')
-        yield Machine(path, other)
-
-
-class Monitors:
-    """Lends one running monitor to many tests, which restore its state."""
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self._running: Monitor | None = None
-
-    @contextlib.contextmanager
-    def lent(self) -> Iterator[Monitor]:
-        """Lend the monitor on its main screen; after a failed test, start a new one."""
-        monitor, self._running = self._running, None
-        if monitor is None:
-            monitor = Monitor(self.machine.path)
-            with contextlib.ExitStack() as stack:
-                stack.push(monitor)
-                monitor.wait_for_first_sample()
-                stack.pop_all()
-        try:
-            yield monitor
-            monitor.back()
-            monitor.key('Home')
-            monitor.wait_for_cursor(0)
-            monitor.key('Esc')
-            monitor.wait_for_cursor(None)
-        except BaseException:
-            monitor.__exit__()
-            raise
-        self._running = monitor
-
-    def close(self) -> None:
-        if self._running is not None:
-            with self._running as monitor:
-                monitor.type('q')
-                monitor.wait_for_exit(timeout=PATIENCE)

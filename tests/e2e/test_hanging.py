@@ -7,7 +7,7 @@ import os
 import pathlib
 import re
 import sys
-from typing import Iterator
+from typing import IO, Iterator
 
 import pytest
 
@@ -15,7 +15,7 @@ from nvitop.gui.model.choices import Screen
 from tests.e2e.monitor import TITLES, describe_machine
 from tests.e2e.program import DEMO, Program
 
-#: Arguments: the scenario, a named pipe to read orders from, and those of nvitop.
+#: Arguments: the scenario, a named pipe with patterns of calls that hang, and those of nvitop.
 _PROGRAM = """
 import sys, threading
 from nvitop import simulation
@@ -23,48 +23,25 @@ machine = simulation.install(sys.argv[1], announce=False)
 def obey():
     with open(sys.argv[2]) as orders:
         for order in orders:
-            what, name, gpu = order.split()
-            getattr(machine, what)(name, gpu=int(gpu) if gpu != 'all' else None)
+            machine.hang(order.strip())
 threading.Thread(target=obey, daemon=True).start()
 from nvitop.cli import main
 sys.exit(main(['--no-config', *sys.argv[3:]]))
 """
 
 
-class Orders:
-    """Orders to the simulated driver. Calls that hang never return."""
-
-    def __init__(self, pipe: pathlib.Path) -> None:
-        self.path = pipe
-        self._pipe = -1
-        os.mkfifo(pipe)
-
-    def command(self, scenario: pathlib.Path, *options: str) -> tuple[str, ...]:
-        return (sys.executable, '-c', _PROGRAM, str(scenario), str(self.path), *options)
-
-    def open(self) -> None:
-        self._pipe = os.open(self.path, os.O_WRONLY)
-
-    def hang(self, name: str, gpu: int | None = None) -> None:
-        """Make these calls hang from now on, for one GPU or for all."""
-        os.write(self._pipe, f'hang {name} {"all" if gpu is None else gpu}\n'.encode())
-
-    def close(self) -> None:
-        if self._pipe >= 0:
-            os.close(self._pipe)
-
-
 @contextlib.contextmanager
 def monitor_with_orders(
     folder: pathlib.Path, scenario: str, *options: str
-) -> Iterator[tuple[Program, Orders]]:
-    """Run the monitor on a simulated machine whose driver calls can be made to hang."""
-    machine = folder / 'machine.toml'
+) -> Iterator[tuple[Program, IO[str]]]:
+    """Run the monitor on a simulated machine; calls whose pattern is written to the file hang."""
+    machine, pipe = folder / 'machine.toml', folder / 'orders'
     machine.write_text(scenario, encoding='utf-8')
-    orders = Orders(folder / 'orders')
-    command = orders.command(machine, *options)
-    with Program(command, columns=104, rows=44) as program, contextlib.closing(orders):
-        orders.open()
+    os.mkfifo(pipe)
+    command = (sys.executable, '-c', _PROGRAM, str(machine), str(pipe), *options)
+    with contextlib.ExitStack() as stack:
+        program = stack.enter_context(Program(command, columns=104, rows=44))
+        orders = stack.enter_context(pipe.open('w', encoding='utf-8', buffering=1))
         yield program, orders
 
 
@@ -73,7 +50,7 @@ def test_monitor_responds_and_quits_while_all_calls_hang(tmp_path: pathlib.Path)
         program.wait_for('server --port')
         program.type('\x1b[B')
         program.wait_for('T Terminate')
-        orders.hang('nvml*')
+        orders.write('nvml*\n')
         # The first call may not have timed out yet.
         use_everything(program, rows='server --port')
         program.wait(lambda: len(re.findall(r'no response for \d+ s', program.text)) == 3)

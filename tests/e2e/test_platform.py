@@ -8,11 +8,10 @@ import sys
 
 import pytest
 
-from nvitop.gui.term import has_utf8_locale, holds_escape_back, terminal_here
+from nvitop.gui.term import has_utf8_locale, terminal_here
 from nvitop.gui.term.posix import PosixTerminal
 from nvitop.gui.term.windows import WindowsTerminal
 from tests.e2e.emulator import MOUSE_BUTTONS
-from tests.e2e.monitor import Monitors
 from tests.e2e.program import NVITOP, Program
 
 WINDOWS = (sys.executable, str(pathlib.Path(__file__).parents[1] / 'program_on_windows.py'))
@@ -51,26 +50,8 @@ def test_windows_consoles_have_all_characters(monkeypatch: pytest.MonkeyPatch) -
     assert has_utf8_locale()
 
 
-@pytest.mark.parametrize(
-    ('environ', 'expected'),
-    [
-        ({'TERM': 'screen.xterm-256color', 'STY': '4711.pts-0.host'}, True),
-        ({'TERM': 'screen', 'STY': '4711.pts-0.host', 'TMUX': ''}, True),
-        # tmux, which may run inside GNU screen, and a terminal started from GNU screen.
-        ({'TERM': 'screen-256color', 'TMUX': '/tmp/tmux-0/default,1,0'}, False),
-        ({'TERM': 'screen', 'STY': '4711.pts-0.host', 'TMUX': '/tmp/tmux-0/default,1,0'}, False),
-        ({'TERM': 'xterm-256color', 'STY': '4711.pts-0.host'}, False),
-        ({}, False),
-    ],
-)
-def test_gnu_screen_delays_escape_while_the_mouse_is_captured(
-    environ: dict[str, str], expected: bool
-) -> None:
-    assert holds_escape_back(environ) is expected
-
-
-def test_mouse_is_released_in_gnu_screen_by_default(monitors: Monitors) -> None:
-    command = (*NVITOP, '--demo', str(monitors.machine.path))
+def test_mouse_is_released_in_gnu_screen_by_default(steady: pathlib.Path) -> None:
+    command = (*NVITOP, '--demo', str(steady))
     inside = {'TERM': 'screen', 'STY': '4711.pts-0.host'}
     with Program(command, columns=80, variables=inside) as program:
         program.wait_for(r'\[mouse: terminal\]')

@@ -25,7 +25,7 @@ def test_each_signal_reaches_the_named_process(tmp_path: pathlib.Path) -> None:
         user = psutil.Process(victims['victim-a'].pid).username()
         # A question that is left with Esc comes first, so that a wrong signal would be noticed.
         open_dialog(monitor, 'saved')
-        monitor.key('Esc')
+        monitor.type('\x1b')
         monitor.wait_until_gone('Send a signal')
         for name, key, signal, number in (
             ('victim-a', 'T', 'SIGTERM', 15),
@@ -36,11 +36,11 @@ def test_each_signal_reaches_the_named_process(tmp_path: pathlib.Path) -> None:
             open_dialog(monitor, name, key)
             monitor.wait_for(rf'^│ +{pid} \({user}, GPU [0-9,-]+\) {name} -c ')
             assert victims[name].poll() is None
-            monitor.key('Enter')
+            monitor.type('\r')
             monitor.wait_until_gone('Send a signal')
             assert victims[name].wait(PATIENCE) == -number
             monitor.wait_for(f'^ ?Sent {signal} to {pid}')
-            monitor.wait_for_cursor(None)
+            monitor.wait(lambda: monitor.cursor() is None)
         assert victims['saved'].poll() is None
         assert monitor.leave() == 0
         monitor.assert_restored()
@@ -52,7 +52,7 @@ def test_all_tagged_processes_get_the_signal_and_an_exited_one_is_reported(
     with monitor_with_victims(tmp_path, 'victim-a', 'victim-b', 'saved') as (monitor, victims):
         for name in ('victim-a', 'victim-b'):
             monitor.select(name)
-            monitor.key('Space')
+            monitor.type(' ')
             monitor.wait_until_tagged(f' {name} ')
         monitor.select('saved')
         monitor.press('K', 'these 2 processes')

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
 
 import pytest
 
 from nvitop.gui.model.choices import Screen
-from tests.e2e.monitor import TITLES, Monitors
+from tests.e2e.monitor import TITLES, Monitor
 from tests.e2e.program import NVITOP, Program
 
 BORDER = '─ '
+RIGHT, WHEEL_UP = 2, 64
 COLORS = re.compile(rb'\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7]|4[0-7]|38;5;\d+)(?:;\d+)*m')
 
 
-def command_for(monitors: Monitors, *options: str) -> tuple[str, ...]:
-    return (*NVITOP, '--demo', str(monitors.machine.path), *options)
+def command_for(steady: pathlib.Path) -> tuple[str, ...]:
+    return (*NVITOP, '--demo', str(steady))
 
 
 @pytest.mark.parametrize(
@@ -27,8 +29,8 @@ def command_for(monitors: Monitors, *options: str) -> tuple[str, ...]:
         ({'TERM': 'vt100'}, False),
     ],
 )
-def test_terminal_type(monitors: Monitors, variables: dict[str, str], has_colors: bool) -> None:
-    with Program(command_for(monitors), columns=80, variables=variables) as program:
+def test_terminal_type(steady: pathlib.Path, variables: dict[str, str], has_colors: bool) -> None:
+    with Program(command_for(steady), columns=80, variables=variables) as program:
         program.wait_for('server')
         is_console = variables['TERM'] == 'linux'
         border = '-' if is_console else BORDER
@@ -43,8 +45,8 @@ def test_terminal_type(monitors: Monitors, variables: dict[str, str], has_colors
         assert program.errors() == ''
 
 
-def test_terminal_without_cursor_movement_gets_a_report(monitors: Monitors) -> None:
-    with Program(command_for(monitors), variables={'TERM': 'dumb'}) as program:
+def test_terminal_without_cursor_movement_gets_a_report(steady: pathlib.Path) -> None:
+    with Program(command_for(steady), variables={'TERM': 'dumb'}) as program:
         assert program.wait_for_exit() == 1
         program.wait_for('server --port')
         assert "a terminal of type 'dumb' cannot place its cursor" in program.errors()
@@ -63,29 +65,30 @@ def test_message_is_wrapped_between_words() -> None:
     ) in text
 
 
-def test_locale_without_a_charset_is_unicode(monitors: Monitors) -> None:
-    with Program(command_for(monitors), variables={'LC_ALL': 'C'}) as program:
-        program.wait_for('server --port')
-        assert program.lines[1][1:].startswith(BORDER)
-        assert program.leave() == 0
-
-
-def test_ascii_is_used_if_python_writes_no_unicode(monitors: Monitors) -> None:
+def test_ascii_is_used_if_python_writes_no_unicode(steady: pathlib.Path) -> None:
     variables = {'LC_ALL': 'C', 'PYTHONUTF8': '0', 'PYTHONCOERCECLOCALE': '0'}
-    with Program(command_for(monitors), variables=variables) as program:
+    with Program(command_for(steady), variables=variables) as program:
         program.wait_for('server --port')
         assert program.lines[1].startswith('+- ')
         assert program.leave() == 0
         assert program.written.isascii()
 
 
-def test_small_window_and_back(monitors: Monitors) -> None:
-    with monitors.lent() as monitor:
+def test_clicks_the_wheel_and_sizes_reach_the_monitor(steady: pathlib.Path) -> None:
+    with Monitor(steady) as monitor:
+        monitor.click(30, monitor.row('renderer'))
+        monitor.wait_until_selected('renderer')
+        monitor.scroll(WHEEL_UP, y=monitor.row('renderer'))
+        monitor.wait_until_selected('trainer')
+        monitor.click(30, monitor.row('renderer'), button=RIGHT)
+        monitor.wait_for(r'\(\S+, GPU 1\) renderer --scene=castle')
+        monitor.type('\x1b')
+        monitor.wait_until_gone('Send a signal')
         monitor.resize(39, 5)
         monitor.wait_for(r'\A\s*too small: 40 x 6 needed\s*\Z')
-        monitor.key('z')  # keys still work
+        monitor.type('z')  # keys still work
         monitor.resize(104, 41)
         monitor.wait_for(r'\[PAUSED')
-        monitor.key('z')
+        monitor.type('z')
         monitor.wait_until_gone('PAUSED')
         monitor.wait_for(TITLES[Screen.MAIN])

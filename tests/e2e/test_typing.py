@@ -6,7 +6,8 @@ import itertools
 import pathlib
 
 from nvitop.gui.model.choices import Screen
-from tests.e2e.monitor import TITLES, Monitor, describe_machine, monitor_with_victims
+from tests.e2e.monitor import TITLES, Monitor, monitor_with_victims
+from tests.e2e.program import NVITOP, Program
 
 #: Text that would quit, tag, signal and confirm if it were keys.
 DANGEROUS = 'kill it: K T I k t i \r \n Ctrl-C 1 2 3 q Q \t h e U ! x r M z \\filter ' * 75
@@ -29,20 +30,18 @@ def test_large_paste_without_marks_sends_no_signal(tmp_path: pathlib.Path) -> No
     with monitor_with_victims(tmp_path, 'saved') as (monitor, victims):
         monitor.select('saved')
         monitor.type(DANGEROUS[:1_500].replace('q', '').replace('Q', ''))
-        for key in itertools.cycle(['Esc', 'q']):  # leaves any screen
+        for key in itertools.cycle(['\x1b', 'q']):  # leaves any screen
             monitor.wait(lambda: not monitor.look(0.1))
             if monitor.process.poll() is not None:
                 break
-            monitor.key(key)
+            monitor.type(key)
         assert monitor.wait_for_exit() == 0
         monitor.assert_restored()
         assert victims['saved'].poll() is None
 
 
-def test_keys_typed_ahead_are_kept(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / 'steady.toml'
-    path.write_text(describe_machine(), encoding='utf-8')
-    with Monitor(path) as monitor:
+def test_keys_typed_ahead_are_kept(steady: pathlib.Path) -> None:
+    with Monitor(steady) as monitor:
         monitor.type('ogH\\castle\rU')
         monitor.wait_for(TITLES[Screen.USERS])
         monitor.type('q')
@@ -51,7 +50,7 @@ def test_keys_typed_ahead_are_kept(tmp_path: pathlib.Path) -> None:
         monitor.wait_for('▼MEM GiB')
         monitor.wait_until_gone(r'load \d')
         assert monitor.leave() == 0
-    with Monitor(path) as monitor:
-        monitor.type('q')
-        assert monitor.wait_for_exit() == 0
-        monitor.assert_restored()
+    with Program((*NVITOP, '--demo', str(steady))) as program:
+        program.type('q')
+        assert program.wait_for_exit() == 0
+        program.assert_restored()
