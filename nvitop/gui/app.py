@@ -9,23 +9,8 @@ from typing import TYPE_CHECKING, Any, Callable, Protocol
 
 from nvitop.gui.effect_runner import EffectRunner
 from nvitop.gui.render.theme import THEMES, theme_named
+from nvitop.gui.state import events
 from nvitop.gui.state.dialog import dialog_ready_at
-from nvitop.gui.state.events import (
-    ClockTicked,
-    Event,
-    FrameDrawn,
-    InputAwaited,
-    KeyPressed,
-    MousePressed,
-    MouseScrolled,
-    PastShown,
-    Resized,
-    SampleArrived,
-    Suspended,
-    TerminalOpened,
-    Terminated,
-    Travel,
-)
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
@@ -91,7 +76,7 @@ class App:
         self.history = history or History()
         #: Descriptions of the last events, for a crash report.
         self.events: collections.deque[str] = collections.deque(maxlen=REMEMBERED_EVENTS)
-        self._posted: collections.deque[Event] = collections.deque()
+        self._posted: collections.deque[events.Event] = collections.deque()
         self.runner = runner or EffectRunner(
             self.post, owner_names=owner_names, config_path=config_path
         )
@@ -104,7 +89,7 @@ class App:
         self._recent_since = 0.0
         self._status: int | None = None
 
-    def post(self, event: Event) -> None:
+    def post(self, event: events.Event) -> None:
         """Queue an event. Any thread may call this."""
         self._posted.append(event)
         self.terminal.wake()
@@ -117,8 +102,8 @@ class App:
     def run_opened(self, measuring: Measuring) -> int:
         """Do the same as :meth:`run` on a terminal that is open."""
         self._measuring = measuring
-        self._handle(TerminalOpened(self.terminal.colors))
-        self._handle(Resized(*self.terminal.size()))
+        self._handle(events.TerminalOpened(self.terminal.colors))
+        self._handle(events.Resized(*self.terminal.size()))
         try:
             measuring.start()
         except RuntimeError as error:
@@ -129,11 +114,11 @@ class App:
             if self.recent is not None:
                 self.recent.compress_added()  # after the frame, which a user waits for
             since = self._monotonic()
-            events = self.terminal.wait(self._seconds_to_wait(since))
+            arrived = self.terminal.wait(self._seconds_to_wait(since))
             self._tick()
-            if not events:
-                self.state, _ = self.update(self.state, InputAwaited(since))
-            for event in events:
+            if not arrived:
+                self.state, _ = self.update(self.state, events.InputAwaited(since))
+            for event in arrived:
                 self._handle(event)
             while self._posted:
                 self._handle(self._posted.popleft())
@@ -141,7 +126,7 @@ class App:
 
     def _tick(self) -> None:
         """Update the clocks in the state. Clocks are not recorded among the events."""
-        event = ClockTicked(self._monotonic(), float(int(self._wall_clock())))
+        event = events.ClockTicked(self._monotonic(), float(int(self._wall_clock())))
         self.state, _ = self.update(self.state, event)
 
     def _seconds_to_wait(self, now: float) -> float:
@@ -152,11 +137,14 @@ class App:
         ready_at = dialog_ready_at(self.state)
         return seconds if ready_at is None else min(seconds, max(0.0, ready_at - now))
 
-    def _handle(self, event: Event) -> None:
-        if isinstance(event, (MousePressed, MouseScrolled)) and self._frame is not None:
+    def _handle(self, event: events.Event) -> None:
+        if (
+            isinstance(event, (events.MousePressed, events.MouseScrolled))
+            and self._frame is not None
+        ):
             event = event._replace(hit=self._frame.hit_at(event.x, event.y))
         self.events.append(describe_event(without_typed_text(event, self.state)))
-        if isinstance(event, SampleArrived):
+        if isinstance(event, events.SampleArrived):
             watched = () if self.state.metrics is None else (self.state.metrics,)
             self.history = event.history or self.history
             if event.sample is not self.state.sample:
@@ -190,16 +178,16 @@ class App:
     def suspend(self) -> None:
         """Stop until the shell continues the program."""
         self.terminal.suspend()
-        self._handle(Resized(*self.terminal.size()))
+        self._handle(events.Resized(*self.terminal.size()))
 
-    def show_time(self, wanted: Travel) -> None:
+    def show_time(self, wanted: events.Travel) -> None:
         """Let the source show another time, or show a kept sample."""
         if self._travel is not None:
             self._travel(wanted.unit, wanted.amount)
             self.refresh()
         elif self.recent is not None:
             found = self.recent.find(self.state.shown, wanted.unit, wanted.amount)
-            self._handle(PastShown(found.sample, found.message))
+            self._handle(events.PastShown(found.sample, found.message))
 
     def _draw(self) -> None:
         # The monotonic clock changes with every event but is not shown.
@@ -212,29 +200,29 @@ class App:
         # After the frame, because the sampler begins at once and would compete with it.
         if self._measuring is not None:
             self._measuring.demand(self.state.spec.demand(self.state))
-        self.state, _ = self.update(self.state, FrameDrawn(self._monotonic()))
+        self.state, _ = self.update(self.state, events.FrameDrawn(self._monotonic()))
         self._drawn = self.state._replace(monotonic=0.0)
 
 
 #: Events that contain no text from processes or other programs, nor what was pasted.
 _HARMLESS = (
-    KeyPressed,
-    MousePressed,
-    MouseScrolled,
-    Resized,
-    Suspended,
-    TerminalOpened,
-    Terminated,
+    events.KeyPressed,
+    events.MousePressed,
+    events.MouseScrolled,
+    events.Resized,
+    events.Suspended,
+    events.TerminalOpened,
+    events.Terminated,
 )
 
 
-def describe_event(event: Event) -> str:
+def describe_event(event: events.Event) -> str:
     """Describe an event in one line, without text from the user or from processes."""
     return repr(event) if isinstance(event, _HARMLESS) else type(event).__name__
 
 
-def without_typed_text(event: Event, state: AppState) -> Event:
+def without_typed_text(event: events.Event, state: AppState) -> events.Event:
     """Return the event as it may be recorded, without characters typed into an input line."""
-    if state.field is not None and isinstance(event, KeyPressed) and len(event.key) == 1:
-        return KeyPressed('•')
+    if state.field is not None and isinstance(event, events.KeyPressed) and len(event.key) == 1:
+        return events.KeyPressed('•')
     return event

@@ -16,15 +16,7 @@ from typing import Callable, Iterator, Mapping, Union
 from nvitop.api import host
 from nvitop.api.process.observed import start_time_of
 from nvitop.api.process.procfs import UNREADABLE
-from nvitop.gui.state.events import (
-    EnvironmentRead,
-    Event,
-    ReadEnvironment,
-    SaveSettings,
-    SendSignal,
-    SettingsSaved,
-    SignalSent,
-)
+from nvitop.gui.state import events
 from nvitop.owner.types import OwnerReading
 from nvitop.sampling.types import ProcessKey
 
@@ -60,29 +52,29 @@ def send_signal(
     start_time_of: Callable[[int], float] = start_time_of,
     status_of: Callable[[int], str] = status_of,
     kill: Callable[[int, int], None] = os.kill,
-) -> SignalSent:
+) -> events.SignalSent:
     """Send a signal to the process with this PID and start time, and to no other.
 
     If the kernel supports process file descriptors, one is opened before the start time is
     checked, so the PID cannot be reused between the check and the signal.
     """
     if key.pid <= 0 or key.start_time < 0:  # never visible in this PID namespace
-        return SignalSent(key, name, 'unseen')
+        return events.SignalSent(key, name, 'unseen')
     try:
         number = signal_number(name)
         with _held(key.pid, kill) as send:
             has_exited = is_zombie(key.pid, status_of)
             # Checked last because without a descriptor the PID may be reused.
             if abs(start_time_of(key.pid) - key.start_time) > START_TIME_TOLERANCE:
-                return SignalSent(key, name, 'reused')
+                return events.SignalSent(key, name, 'reused')
             send(number)  # also to a zombie, whose threads may still run
     except (ProcessLookupError, host.NoSuchProcess):
-        return SignalSent(key, name, 'gone')
+        return events.SignalSent(key, name, 'gone')
     except (PermissionError, host.AccessDenied):
-        return SignalSent(key, name, 'not permitted')
+        return events.SignalSent(key, name, 'not permitted')
     except Exception as error:  # report any error; other targets still get their signal
-        return SignalSent(key, name, 'failed', str(error) or type(error).__name__)
-    return SignalSent(key, name, 'zombie' if has_exited else 'sent')
+        return events.SignalSent(key, name, 'failed', str(error) or type(error).__name__)
+    return events.SignalSent(key, name, 'zombie' if has_exited else 'sent')
 
 
 @contextlib.contextmanager
@@ -113,7 +105,7 @@ def is_zombie(pid: int, status_of: Callable[[int], str] = status_of) -> bool:
 
 
 #: Effects that may block.
-Job = Union[SendSignal, ReadEnvironment, SaveSettings]
+Job = Union[events.SendSignal, events.ReadEnvironment, events.SaveSettings]
 
 
 class EffectRunner:
@@ -125,7 +117,7 @@ class EffectRunner:
 
     def __init__(
         self,
-        post: Callable[[Event], None],
+        post: Callable[[events.Event], None],
         *,
         owner_names: str = 'files',
         config_path: str | None = None,
@@ -167,11 +159,11 @@ class EffectRunner:
 
 def carry_out(
     effect: Job, owner_names: str = 'files', config_path: str | None = None
-) -> Iterator[Event]:
-    if isinstance(effect, SendSignal):
+) -> Iterator[events.Event]:
+    if isinstance(effect, events.SendSignal):
         for key in effect.targets:
             yield send_signal(key, effect.signal)
-    elif isinstance(effect, SaveSettings):
+    elif isinstance(effect, events.SaveSettings):
         from nvitop.gui.settings import save
 
         yield save(effect, config_path)
@@ -181,36 +173,38 @@ def carry_out(
         yield event._replace(owner=reading.owner, no_owner=reading.reason)
 
 
-def failures(effect: Job, reason: str) -> Iterator[Event]:
-    if isinstance(effect, SendSignal):
+def failures(effect: Job, reason: str) -> Iterator[events.Event]:
+    if isinstance(effect, events.SendSignal):
         for key in effect.targets:
-            yield SignalSent(key, effect.signal, 'failed', reason)
-    elif isinstance(effect, SaveSettings):
-        yield SettingsSaved('', reason)
+            yield events.SignalSent(key, effect.signal, 'failed', reason)
+    elif isinstance(effect, events.SaveSettings):
+        yield events.SettingsSaved('', reason)
     else:
         error = f'cannot be read: {reason}'
-        yield EnvironmentRead(effect.pid, effect.start_time, error=error)
+        yield events.EnvironmentRead(effect.pid, effect.start_time, error=error)
 
 
-def read_environment(pid: int, start_time: float) -> EnvironmentRead:
+def read_environment(pid: int, start_time: float) -> events.EnvironmentRead:
     """Read the environment of a process when it started, sorted by name."""
     if start_time < 0:
         error = 'the process is not visible in this PID namespace'
-        return EnvironmentRead(pid, start_time, error=error)
+        return events.EnvironmentRead(pid, start_time, error=error)
     try:
         if abs(start_time_of(pid) - start_time) > START_TIME_TOLERANCE:
             error = 'the process has exited; its PID belongs to another process now'
-            return EnvironmentRead(pid, start_time, error=error)
-        return EnvironmentRead(pid, start_time, tuple(sorted(host.Process(pid).environ().items())))
+            return events.EnvironmentRead(pid, start_time, error=error)
+        return events.EnvironmentRead(
+            pid, start_time, tuple(sorted(host.Process(pid).environ().items()))
+        )
     except (ProcessLookupError, host.NoSuchProcess):
         # psutil 5.6 raises this for zombies too.
         zombie = 'a zombie has no environment'
         error = zombie if is_zombie(pid) else 'the process has exited'
-        return EnvironmentRead(pid, start_time, error=error)
+        return events.EnvironmentRead(pid, start_time, error=error)
     except (PermissionError, host.AccessDenied):
-        return EnvironmentRead(pid, start_time, error='permission denied')
+        return events.EnvironmentRead(pid, start_time, error='permission denied')
     except (OSError, OverflowError, ValueError, host.PsutilError) as error:
-        return EnvironmentRead(pid, start_time, error=f'cannot be read: {error}')
+        return events.EnvironmentRead(pid, start_time, error=f'cannot be read: {error}')
 
 
 def find_owner(pid: int, start_time: float, names: str) -> OwnerReading:

@@ -5,20 +5,11 @@ from __future__ import annotations
 
 from nvitop.basics.times import format_time, parse_time
 from nvitop.gui.model.choices import Screen, Sort, neighbor
+from nvitop.gui.state import events
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result
 from nvitop.gui.state.appearance import way_to_run
 from nvitop.gui.state.cursor import current_line, go_to_line, lines_layout
 from nvitop.gui.state.dialog import signal_targets, why_no_target
-from nvitop.gui.state.events import (
-    CaptureMouse,
-    PastShown,
-    Quit,
-    ReadEnvironment,
-    Redraw,
-    Refresh,
-    Suspend,
-    Travel,
-)
 from nvitop.gui.state.keymap import Binding, Need
 from nvitop.gui.state.lists import LIST_ORDERS, list_sort, relist, sort_by, sort_list
 from nvitop.gui.state.navigation import go_back, move_by_lines
@@ -129,11 +120,11 @@ def leave(state: AppState) -> Result:
         return toggle_page(state)
     if state.screen is Screen.MAIN and state.behind:
         return go_back(state)
-    return state, (Quit(),)
+    return state, (events.Quit(),)
 
 
 def suspend(state: AppState) -> Result:
-    return state, (Suspend(),)
+    return state, (events.Suspend(),)
 
 
 def open_sort_menu(state: AppState) -> Result:
@@ -146,12 +137,12 @@ def sort_by_order(state: AppState, order: str, reverse: bool) -> Result:
 
 def refresh(state: AppState) -> Result:
     """Measure now, and clear the selection."""
-    effects = (Refresh(), Redraw())
+    effects = (events.Refresh(), events.Redraw())
     if state.frozen is not None:
         state = answer(state, 'key', f'Not shown while paused{way_to_run(state)}')
     if state.screen is Screen.ENVIRON:
         shown = state.environ
-        return state, (*effects, ReadEnvironment(shown.pid, shown.start_time))
+        return state, (*effects, events.ReadEnvironment(shown.pid, shown.start_time))
     if state.screen is Screen.TREE:
         return state, effects
     return clear_selection(state)._replace(positions={}), effects
@@ -159,7 +150,7 @@ def refresh(state: AppState) -> Result:
 
 def redraw(state: AppState) -> Result:
     """Draw the whole screen again, over what other programs have written."""
-    return state, (Redraw(),)
+    return state, (events.Redraw(),)
 
 
 def clear(state: AppState) -> Result:
@@ -190,7 +181,7 @@ def tag(state: AppState) -> Result:
 
 def toggle_mouse(state: AppState) -> Result:
     captured = not state.captures_mouse
-    return state._replace(captures_mouse=captured), (CaptureMouse(captured),)
+    return state._replace(captures_mouse=captured), (events.CaptureMouse(captured),)
 
 
 def sort_by_neighbor(state: AppState, step: int) -> Result:
@@ -224,14 +215,14 @@ def sum_by_owner(state: AppState) -> Result:
 def toggle_freeze(state: AppState) -> Result:
     """Freeze the display, or show the latest sample again; pause or run a replay."""
     if not state.origin.is_live:
-        return state, (Travel('pause', 0.0),)
+        return state, (events.Travel('pause', 0.0),)
     if state.frozen is not None:
         return relist(state._replace(frozen=None)), ()
     return state._replace(frozen=Frozen(state.sample, state.tally, state.sample.monotonic)), ()
 
 
 def travel(state: AppState, unit: str, amount: float) -> Result:
-    return withdraw_notice(state, 'Time'), (Travel(unit, amount),)
+    return withdraw_notice(state, 'Time'), (events.Travel(unit, amount),)
 
 
 def show_event_time(state: AppState) -> Result:
@@ -241,13 +232,13 @@ def show_event_time(state: AppState) -> Result:
     event = state.events[current_line(state) or 0]
     state = state._replace(screen=Screen.MAIN, behind=(Screen.MAIN, Screen.EVENTS))
     state = replace_notice(state, 'Time', f'{format_time(event.time)} {event.text}')
-    return state, (Travel('time', event.time),)
+    return state, (events.Travel('time', event.time),)
 
 
 def select_event(_: AppState, state: AppState) -> Result:
     """Begin the list of events at the last one up to the time on the screen, which stands still."""
     past = [event for event in state.events if event.time < state.shown.timestamp + 0.001]
-    return state.at(ListPosition(cursor=max(0, len(past) - 1))), (Travel('pause', 1.0),)
+    return state.at(ListPosition(cursor=max(0, len(past) - 1))), (events.Travel('pause', 1.0),)
 
 
 def go_to_time(state: AppState, text: str) -> Result:
@@ -261,7 +252,7 @@ def go_to_time(state: AppState, text: str) -> Result:
     return travel(state._replace(field=None), 'time', moment)
 
 
-def show_past(state: AppState, event: PastShown) -> AppState:
+def show_past(state: AppState, event: events.PastShown) -> AppState:
     """Freeze the display at a kept sample, or show the latest one again."""
     sample = event.sample
     if event.message:

@@ -8,15 +8,9 @@ from nvitop.gui.model.choices import GRAPHS, is_measured, neighbor
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.main_rows import least_height_of_full
 from nvitop.gui.render.geometry import CLASSIC
+from nvitop.gui.state import events
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.cursor import current_line, deselect
-from nvitop.gui.state.events import (
-    BackgroundReported,
-    Redraw,
-    RingBell,
-    SaveSettings,
-    SettingsSaved,
-)
 from nvitop.gui.state.lists import panel_rows
 from nvitop.gui.state.notices import answer, refuse, replace_notice
 
@@ -66,15 +60,15 @@ def save_settings(state: AppState) -> Result:
         'hints': view.shows_hints,
         'columns': view.columns,
     }
-    return state, (SaveSettings(tuple(values.items())),)
+    return state, (events.SaveSettings(tuple(values.items())),)
 
 
 def forget_settings(state: AppState) -> Result:
     """Forget the saved choices: the configuration file counts at the next start."""
-    return state, (SaveSettings(()),)
+    return state, (events.SaveSettings(()),)
 
 
-def note_saved(state: AppState, event: SettingsSaved) -> AppState:
+def note_saved(state: AppState, event: events.SettingsSaved) -> AppState:
     if event.error:
         why = f'{event.path}: {event.error}'.lstrip(': ')
         return answer(state, 'Saved', f'Not saved: {why}')
@@ -108,7 +102,7 @@ def move_column(state: AppState, step: int) -> Result:
     at = current_line(state) or 0
     to = at + step
     if not 0 <= to < len(order):
-        return state, (RingBell(),)
+        return state, (events.RingBell(),)
     order[at], order[to] = order[to], order[at]
     return _arrange(state, tuple(order), frozenset(state.view.columns), order[to]), ()
 
@@ -134,18 +128,18 @@ def set_theme(state: AppState, theme: str) -> AppState:
     return state._replace(theme=theme, view=view)
 
 
-def report_background(state: AppState, event: BackgroundReported) -> Result:
+def report_background(state: AppState, event: events.BackgroundReported) -> Result:
     """Draw with the theme for the background of the terminal, unless the user chose one."""
     theme = 'light' if event.is_light else 'dark'
     if not state.theme_is_auto or theme == state.theme:
         return state, ()
-    return set_theme(state, theme), (Redraw(),)
+    return set_theme(state, theme), (events.Redraw(),)
 
 
 def next_theme(state: AppState) -> Result:
     state = set_theme(state, neighbor(state.themes, state.theme, 1))
     state = state._replace(theme_is_auto=False)
-    return replace_notice(state, 'Theme', state.theme), (Redraw(),)
+    return replace_notice(state, 'Theme', state.theme), (events.Redraw(),)
 
 
 def next_graph(state: AppState, step: int) -> Result:

@@ -14,7 +14,7 @@ wider box widens the first and the third cell, which has the columns STATE and U
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import Callable, Sequence
 
 from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
@@ -41,36 +41,96 @@ _NARROW_STATE, _WIDE_STATE, _USER_WITH_JOB = len('GPU-Util'), len('busy remap'),
 _AROUND_NAME = 12
 #: Minimum columns to the right of these cells for a bar.
 _BAR_ROOM = 17
-#: Cells of the fields in the pictures above.
-LABEL = 4
-_FAN, _TEMPERATURE, _PERFORMANCE, _POWER = 3, 4, 4, 13
-_MODE, _BUS_ID, _ECC = 4, 16, 3
-_MEMORY, _MEMORY_TOTAL, _MIG_INSTANCE = 20, 8, 4
-#: Place of the temperature in the first cell.
-TEMPERATURE = Cells(1 + _FAN + 2, _TEMPERATURE)
-#: Cells of a performance state in the compact form.
-_SHORT_PERFORMANCE = 3
+#: Columns of the first cell before the temperature, and those of the temperature.
+_BEFORE_TEMPERATURE, _TEMPERATURE = 6, 4
+#: Cells of the text right of a bar (``1980 MHz``, ``141.2 GiB``), and minimum cells left of one.
+_TEXT, _LEAST_WITH_TEXT = 9, 14
 
-_PERSISTENCE, _DRIVER_MODEL, _MIG = 'Persistence-M', 'TCC/WDDM ', 'MIG M. '
+_Switch = Callable[[DeviceSample], str]
 
 
-def _headings(width: int, traits: _Traits, columns: Sequence[Placed]) -> list[list[str]]:
-    """Return the headings by line; ``width`` is that of the first cell, the third one has ``columns``."""
-    right = _MIG if traits.has_mig else _PERSISTENCE
-    right = _DRIVER_MODEL if traits.has_driver_model else right
-    state, user = (place.column.title.capitalize() for place in columns)
-    return [
+def draw_full_devices(
+    buf: Buffer, area: Rect, rows: Sequence[GpuRow], view: ViewState, shown: DeviceView
+) -> tuple[int, ...]:
+    """Draw the panel without its bottom border; return the columns of the vertical lines above that."""
+    devices = [row.device for row in rows]
+    switch_title, switch = _switch_of(devices)
+    cells = _cells(area.width, devices)
+    box = cells[-1].right + 1
+    bar = Cells(box + 1, area.width - box - 3) if area.width >= WITH_BAR else None
+    state, user = columns = _place(cells[-1])
+    uprights = (0, *(cell.right for cell in cells), *(() if bar is None else (bar.right + 1,)))
+    across = (0, *uprights[len(cells) :])
+    first = cells[0].width
+    headings = [
         [
-            _spread(' GPU  Name', right, width),
+            _spread(' GPU  Name', switch_title, first),
             ' Bus-Id   Uncorr. ECC ',
-            _in_columns(columns, state, user),
+            _in_columns(columns, *(each.column.title.capitalize() for each in columns)),
         ],
         [
-            _spread(' Fan  Temp  Perf', 'Pwr:Usage/Cap', width),
+            _spread(' Fan  Temp  Perf', 'Pwr:Usage/Cap', first),
             '         Memory-Usage ',
             _in_columns(columns, 'GPU-Util', 'Compute M.'),
         ],
     ]
+    draw_border(buf, area.y, (), uprights, machine_notes(rows, shown), total_notes(rows))
+    for y, texts in enumerate(headings, area.y + 1):
+        _draw_texts(buf, y, uprights, cells, texts, HEADING)
+    y = area.y + 3
+    above, before = uprights, None
+    for row in rows:
+        device = row.device
+        below = uprights if device.status == 'ok' else across
+        if before is None or is_separated(before, row):
+            draw_rule(buf, y, above, below)
+            y += 1
+        above, before = below, row
+        height = 1 if device.key.is_mig else 2
+        buf.hit(Rect(1, y, area.width - 2, height), 'device', device.key)
+        style = Style(row_role(device, view))
+        if device.status == 'ok':
+            lines = _device_cells(device, first, columns, switch)
+            for number, texts in enumerate(lines, y):
+                _draw_texts(buf, number, uprights, cells, texts, style)
+            for each in (state, user):
+                draw_cell(buf, each.x, y, each, each.column.text(row, each.width), style)
+            if row.finding is not None and row.finding.mark == 'hot' and not device.key.is_mig:
+                place = Rect(cells[0].x + _BEFORE_TEMPERATURE, y + 1, _TEMPERATURE, 1)
+                buf.restyle(place, role=row.mark_style.role, bold=True)
+        else:
+            whole = Cells(cells[0].x, cells[-1].right - cells[0].x)
+            _draw_lost(buf, y, row, whole, first, across, style)
+        if bar is not None:
+            _draw_bars(buf, y, bar, device, view)
+        if row.is_wrong:
+            buf.write(cells[0].x, y, f'{device.key.label:>4}!', row.mark_style)
+        if device.key == shown.selected:
+            buf.restyle(Rect(1, y, cells[-1].right - 1, height), role=Role.SELECTED)
+        y += height
+    return above
+
+
+def _switch_of(devices: Sequence[DeviceSample]) -> tuple[str, _Switch]:
+    """Return the heading and the text of what is right of the names of GPUs."""
+    if any(device.current_driver_model is not None for device in devices):  # on Windows
+        return 'TCC/WDDM ', lambda device: fmt.format_driver_model(device.current_driver_model)
+    if any(device.mig_mode is not None for device in devices):
+        return 'MIG M. ', lambda device: fmt.format_switch(device.mig_mode)
+    return 'Persistence-M', lambda device: fmt.format_switch(device.persistence_mode)
+
+
+def _draw_texts(
+    buf: Buffer,
+    y: int,
+    uprights: Sequence[int],
+    cells: Sequence[Cells],
+    texts: Sequence[str],
+    style: Style,
+) -> None:
+    draw_uprights(buf, y, uprights)
+    for cell, text in zip(cells, texts):
+        draw_text(buf, cell.x, y, fit(text, cell.width), style)
 
 
 def _in_columns(columns: Sequence[Placed], left: str, right: str) -> str:
@@ -79,228 +139,112 @@ def _in_columns(columns: Sequence[Placed], left: str, right: str) -> str:
 
 
 def _device_cells(
-    device: DeviceSample, width: int, traits: _Traits, columns: Sequence[Placed]
+    device: DeviceSample, width: int, columns: Sequence[Placed], switch: _Switch
 ) -> list[list[str]]:
     """Return the texts of a device that responds, by line, without those of ``columns``.
 
     ``width`` is that of the first cell.
     """
+    info, label = device.info, f'{device.key.label:>4}'
+    total = fmt.format_bytes(info.memory_total_bytes)
+    memory = clip(f'{fmt.format_bytes(device.memory_used_bytes)} / {total:>8}', 20)
     if device.key.is_mig:
-        return [_mig_cells(device, width)]
-    mode = device.mig_mode if traits.has_mig else device.persistence_mode
-    if traits.has_driver_model:
-        text = fmt.format_driver_model(device.current_driver_model)
-    else:
-        text = fmt.format_switch(mode)
-    text = clip(text, _MODE)
-    room = width - LABEL - 2 - 1 - cell_width(text) - 1
-    name = pad(fmt.format_device_name(device.info.name, room), room)
-    bus_id = fit(fmt.format_word(device.info.bus_id), _BUS_ID)
-    ecc = clip(fmt.format_count(device.total_volatile_uncorrected_ecc_errors), _ECC, '+')
+        ids = info.gpu_instance_id, info.compute_instance_id
+        instance = fmt.NOT_AVAILABLE if None in ids else '/'.join(map(str, ids))
+        right = f' @ GI/CI:{instance:>4} '
+        profile = clip(fmt.format_word(info.mig_profile), width - len(label) - 1 - len(right))
+        return [[_spread(f'{label} ', f'{profile}{right}', width), f' {memory:>20} ']]
+    text = clip(switch(device), 4)
+    room = width - len(label) - 4 - cell_width(text)
+    name = pad(fmt.format_device_name(info.name, room), room)
+    bus_id = fit(fmt.format_word(info.bus_id), 16)
+    ecc = clip(fmt.format_count(device.total_volatile_uncorrected_ecc_errors), 3, '+')
     fan = fmt.format_short_percent(device.fan_speed_percent)
-    temperature = fmt.format_temperature(device.temperature_celsius, _TEMPERATURE)[:_TEMPERATURE]
-    performance = clip(fmt.format_word(device.performance_state), _SHORT_PERFORMANCE, '+')
-    left = f' {fan:>{_FAN}}  {temperature:>{_TEMPERATURE}}  {performance:^{_PERFORMANCE}} '
-    utilization = fmt.format_percent(device.gpu_utilization_percent)
+    temperature = fmt.format_temperature(device.temperature_celsius)[:_TEMPERATURE]
+    performance = clip(fmt.format_word(device.performance_state), 3, '+')
+    power = fmt.format_power_usage(device.power_usage_mw, device.power_limit_mw)
+    power = clip(power if len(power) <= 13 else power.replace(' / ', '/'), 13, '+')
     # One column left of the end of its heading, as in nvidia-smi.
-    utilization = f'{clip(utilization, columns[0].width - 1):>{len("GPU-Util") - 1}}'
+    utilization = fmt.format_percent(device.gpu_utilization_percent)
+    utilization = f'{clip(utilization, columns[0].width - 1):>7}'
     compute_mode = clip(fmt.format_compute_mode(device.compute_mode), columns[1].width)
     return [
-        [f'{device.key.label:>{LABEL}}  {name} {text} ', f' {bus_id} {ecc:>{_ECC}} '],
+        [f'{label}  {name} {text} ', f' {bus_id} {ecc:>3} '],
         [
-            _spread(left, f'{_power(device, _POWER)} ', width),
-            f' {_memory(device):>{_MEMORY}} ',
+            _spread(f' {fan:>3}  {temperature:>4}  {performance:^4} ', f'{power} ', width),
+            f' {memory:>20} ',
             _in_columns(columns, utilization, compute_mode),
         ],
     ]
 
 
-def _lost_cells(device: DeviceSample, width: int, first: int) -> list[list[str]]:
-    """Return the row of a device that does not respond: its name, and the reason across the row.
+def _draw_lost(
+    buf: Buffer,
+    y: int,
+    row: GpuRow,
+    cells: Cells,
+    first: int,
+    uprights: Sequence[int],
+    style: Style,
+) -> None:
+    """Draw a device that does not respond: its name, the reason, and what to do.
 
-    ``width`` is that of the row, ``first`` that of the first cell of other rows.
+    ``first`` is the width of the first cell of other rows.
     """
+    device = row.device
     reason = safe(device.reason or device.status)
     if device.status == 'not permitted':
         reason = f'{device.status}: {reason}'
-    label = f'{device.key.label:>{LABEL}}'
-    if device.key.is_mig:
-        return [[_with_reason(f'{label}  ', reason, width)]]
-    if device.info.name is None:
-        # It has never responded: its name would only repeat the reason.
-        return [[_with_reason(f'{label}  ', reason, width)], ['']]
-    name = fmt.format_device_name(device.info.name, first - _AROUND_NAME)
-    bus_id = fmt.format_word(device.info.bus_id)
-    # The bus ID begins in the same column as those of other rows.
-    return [
-        [f'{label}  {pad(name, first - LABEL)}{bus_id}'],
-        [_with_reason(' ' * (LABEL + 2), reason, width)],
-    ]
-
-
-def _with_reason(left: str, reason: str, width: int) -> str:
-    return f'{left}{clip(reason, width - cell_width(left) - 1)} '
+    left, lines = f'{device.key.label:>4}  ', []
+    if device.info.name is not None and not device.key.is_mig:
+        name = fmt.format_device_name(device.info.name, first - _AROUND_NAME)
+        # The bus ID begins in the same column as those of other rows.
+        lines = [f'{left}{pad(name, first - 4)}{fmt.format_word(device.info.bus_id)}']
+        left = ' ' * len(left)
+    last = y + len(lines)
+    lines.append(f'{left}{clip(reason, cells.width - cell_width(left) - 1)} ')
+    # One that has never responded has no name, which leaves a line empty.
+    lines += [''] * (2 - device.key.is_mig - len(lines))
+    for number, text in enumerate(lines, y):
+        _draw_texts(buf, number, uprights, [cells], [text], style)
+    x = cells.x + cell_width(lines[last - y].rstrip())
+    if row.advice and x + 3 + cell_width(row.advice) < cells.right:
+        buf.write(x, last, f' · {row.advice}', DIM)
 
 
 def _spread(left: str, right: str, width: int) -> str:
     return left + pad(right, width - cell_width(left), '>')
 
 
-def _mig_cells(device: DeviceSample, width: int) -> list[str]:
-    info = device.info
-    instance = fmt.NOT_AVAILABLE
-    if info.gpu_instance_id is not None and info.compute_instance_id is not None:
-        instance = f'{info.gpu_instance_id}/{info.compute_instance_id}'
-    right = f' @ GI/CI:{instance:>{_MIG_INSTANCE}} '
-    profile = clip(fmt.format_word(info.mig_profile), width - LABEL - 1 - len(right))
-    return [
-        _spread(f'{device.key.label:>{LABEL}} ', f'{profile}{right}', width),
-        f' {_memory(device):>{_MEMORY}} ',
-    ]
-
-
-def _memory(device: DeviceSample) -> str:
-    used = fmt.format_bytes(device.memory_used_bytes)
-    total = fmt.format_bytes(device.info.memory_total_bytes)
-    return clip(f'{used} / {total:>{_MEMORY_TOTAL}}', _MEMORY)
-
-
-def _power(device: DeviceSample, room: int) -> str:
-    text = fmt.format_power_usage(device.power_usage_mw, device.power_limit_mw)
-    if len(text) > room:
-        text = text.replace(' / ', '/')
-    return clip(text, room, '+')
-
-
-#: Cells of the text right of a bar (``1980 MHz``, ``141.2 GiB``), and minimum cells left of one.
-_TEXT, _LEAST_WITH_TEXT = 9, 14
-#: Cells of the label of a bar.
-_LABEL = len('UTIL')
-
-
 def _draw_bars(buf: Buffer, y: int, cells: Cells, device: DeviceSample, view: ViewState) -> None:
+    """Draw memory and utilization: label, bar, percentage, and a text at the right end if it fits."""
     used, clock = device.memory_used_bytes, device.sm_clock_mhz
     memory = '' if used is None else f'{used / GiB:.1f} GiB'
+    clock_text = '' if clock is None else f'{clock} MHz'
+    limits, utilization = view.thresholds, device.gpu_utilization_percent
     bars = (
-        ('MEM', device.memory_percent, memory, view.thresholds.memory, Role.MEMORY),
-        (
-            *('UTIL', device.gpu_utilization_percent),
-            *('' if clock is None else f'{clock} MHz', view.thresholds.gpu, Role.UTILIZATION),
-        ),
+        ('MEM ', device.memory_percent, memory, limits.memory, Role.MEMORY),
+        ('UTIL', utilization, clock_text, limits.gpu, Role.UTILIZATION),
     )
-    for line, (label, percent, text, thresholds, role) in enumerate(bars[: 2 - device.key.is_mig]):
-        draw_uprights(buf, y + line, (cells.right + 1,))
-        if device.status == 'ok':
-            style = load_style(percent, thresholds, view, role)
-            area = Rect(cells.x + 1, y + line, cells.width - 1, 1)
-            _draw_bar(buf, area, label, percent, text, style)
+    for line, (label, percent, text, thresholds, role) in enumerate(
+        bars[: 2 - device.key.is_mig], y
+    ):
+        draw_uprights(buf, line, (cells.right + 1,))
+        if device.status != 'ok':
+            continue
+        x = cells.x + 1 + buf.write(cells.x + 1, line, label) + 1
+        right = cells.right - _TEXT - 1
+        if right - x < _LEAST_WITH_TEXT:
+            right = cells.right
+        else:
+            buf.write(cells.right - len(text), line, text)
+        share = fmt.format_share(percent)
+        style = load_style(percent, thresholds, view, role)
+        draw_meter(buf, Rect(x, line, max(0, right - 5 - x), 1), percent, style)
+        buf.write(right - len(share), line, share, PLAIN if percent is not None else DIM)
 
 
-def _draw_bar(
-    buf: Buffer, area: Rect, label: str, percent: float | None, text: str, style: Style
-) -> None:
-    x = area.x + buf.write(area.x, area.y, f'{label:<{_LABEL}}') + 1
-    right = area.right - _TEXT - 1
-    if right - x < _LEAST_WITH_TEXT:
-        right = area.right
-    else:
-        buf.write(area.right - len(text), area.y, text)
-    share = fmt.format_share(percent)
-    draw_meter(buf, Rect(x, area.y, max(0, right - 5 - x), 1), percent, style)
-    buf.write(right - len(share), area.y, share, PLAIN if percent is not None else DIM)
-
-
-class _Traits(NamedTuple):
-    """Properties of all devices together, on which the headings depend."""
-
-    #: Whether any GPU can be divided into MIG devices, and whether any has a driver model (Windows).
-    has_mig: bool
-    has_driver_model: bool
-
-
-def draw_full_devices(
-    buf: Buffer, area: Rect, rows: Sequence[GpuRow], view: ViewState, shown: DeviceView
-) -> tuple[int, ...]:
-    """Draw the panel without its bottom border; return the columns of the vertical lines above that."""
-    devices = [row.device for row in rows]
-    traits = _Traits(
-        any(device.mig_mode is not None for device in devices),
-        any(device.current_driver_model is not None for device in devices),
-    )
-    names = [cell_width(_name(device)) for device in devices if not device.key.is_mig]
-    cells = _cells(area.width, max(names, default=0))
-    box = cells[-1].right + 1
-    bar = Cells(box + 1, area.width - box - 3) if area.width >= WITH_BAR else None
-    columns = _place(cells[-1])
-    uprights = (0, *(cell.right for cell in cells), *(() if bar is None else (bar.right + 1,)))
-    across = (0, *uprights[len(cells) :])
-
-    draw_border(buf, area.y, (), uprights, machine_notes(rows, shown), total_notes(rows))
-    for y, texts in enumerate(_headings(cells[0].width, traits, columns), area.y + 1):
-        draw_uprights(buf, y, uprights)
-        for cell, text in zip(cells, texts):
-            draw_text(buf, cell.x, y, fit(text, cell.width), HEADING)
-    y = area.y + 3
-    above, before = uprights, None
-    for row in rows:
-        below = uprights if row.device.status == 'ok' else across
-        if before is None or is_separated(before, row):
-            draw_rule(buf, y, above, below)
-            y += 1
-        above, before = below, row
-        height = 1 if row.device.key.is_mig else 2
-        buf.hit(Rect(1, y, area.width - 2, height), 'device', row.device.key)
-        _draw_device(buf, y, row, (cells, bar, columns), traits, view, below)
-        if row.device.key == shown.selected:
-            buf.restyle(Rect(1, y, cells[-1].right - 1, height), role=Role.SELECTED)
-        y += height
-    return above
-
-
-def _name(device: DeviceSample) -> str:
-    return fmt.product_name(device.info.name or '')
-
-
-def _draw_device(
-    buf: Buffer,
-    y: int,
-    row: GpuRow,
-    places: tuple[Sequence[Cells], Cells | None, Sequence[Placed]],
-    traits: _Traits,
-    view: ViewState,
-    uprights: Sequence[int],
-) -> None:
-    cells, bar, columns = places
-    device = row.device
-    style = Style(row_role(device, view))
-    if device.status == 'ok':
-        lines = _device_cells(device, cells[0].width, traits, columns)
-    else:
-        first = cells[0].width
-        cells = (Cells(cells[0].x, cells[-1].right - cells[0].x),)
-        lines = _lost_cells(device, cells[0].width, first)
-    for number, texts in enumerate(lines):
-        draw_uprights(buf, y + number, uprights)
-        for cell, text in zip(cells, texts):
-            draw_text(buf, cell.x, y + number, fit(text, cell.width), style)
-    if bar is not None:
-        _draw_bars(buf, y, bar, device, view)
-    if device.status == 'ok':
-        for each in columns:
-            draw_cell(buf, each.x, y, each, each.column.text(row, each.width), style)
-        if row.finding is not None and row.finding.mark == 'hot' and not device.key.is_mig:
-            place = Rect(cells[0].x + TEMPERATURE.x, y + 1, TEMPERATURE.width, 1)
-            buf.restyle(place, role=row.mark_style.role, bold=True)
-    elif row.advice:
-        last = len(lines) - 1 if lines[-1][0] else 0
-        x = cells[0].x + cell_width(lines[last][0].rstrip())
-        if x + 3 + cell_width(row.advice) < cells[0].right:
-            buf.write(x, y + last, f' · {row.advice}', DIM)
-    if row.is_wrong:
-        buf.write(cells[0].x, y, f'{device.key.label:>{LABEL}}!', row.mark_style)
-
-
-def _cells(width: int, name_width: int) -> tuple[Cells, ...]:
+def _cells(width: int, devices: Sequence[DeviceSample]) -> tuple[Cells, ...]:
     """Return the three cells with their padding.
 
     Names and users widen their cells as far as bars have enough room, and users take a third of it.
@@ -309,23 +253,18 @@ def _cells(width: int, name_width: int) -> tuple[Cells, ...]:
     if width < WITH_BAR:
         first += width - CLASSIC
     else:
+        names = [fmt.product_name(gpu.info.name or '') for gpu in devices if not gpu.key.is_mig]
+        longest = max(map(cell_width, names), default=0)
         room = width - CLASSIC - _BAR_ROOM
-        more = min(max(0, name_width + _AROUND_NAME - first), room)
+        more = min(max(0, longest + _AROUND_NAME - first), room)
         first += more
         third += min(_MORE_USER, (room - more) // 3)
-    return (
-        Cells(1, first),
-        Cells(first + 2, second),
-        Cells(first + second + 3, third),
-    )
+    return Cells(1, first), Cells(first + 2, second), Cells(first + second + 3, third)
 
 
-def _place(cells: Cells) -> tuple[Placed, ...]:
+def _place(cells: Cells) -> tuple[Placed, Placed]:
     state, user = (DEVICE_COLUMNS_BY_NAME[name] for name in ('state', 'user'))
     room = cells.width - 2 - user.gap
     width = _WIDE_STATE if room >= _WIDE_STATE + _USER_WITH_JOB else _NARROW_STATE
     x = cells.x + 1
-    return (
-        Placed(state, x, width),
-        Placed(user, x + width + user.gap, room - width),
-    )
+    return Placed(state, x, width), Placed(user, x + width + user.gap, room - width)
