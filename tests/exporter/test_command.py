@@ -53,19 +53,26 @@ def running(
 
 @pytest.mark.skipif(sys.platform == 'win32', reason='needs signals')
 @pytest.mark.parametrize(
-    ('program', 'option', 'name'),
+    ('program', 'options', 'name'),
     [
-        ('nvitop exporter', '--listen=localhost:0', b'nvitop_gpu_up'),
+        ('nvitop exporter', '--listen=localhost:0 --names=dcgm,own,dcgm', b'nvitop_gpu_up'),
         ('nvitop-exporter', '--port=0', b'gpu_utilization_Percentage'),
     ],
 )
-def test_program_serves_until_it_is_terminated(program: str, option: str, name: bytes) -> None:
-    with running(option, '--interval=0.5', program=program) as (process, address, path):
+def test_program_serves_until_it_is_terminated(
+    tmp_path: pathlib.Path, program: str, options: str, name: bytes
+) -> None:
+    textfile = tmp_path / 'nvitop.prom'
+    more = [f'--textfile={textfile}', '--interval=0.5', '--owners']
+    with running(*options.split(), *more, program=program) as (process, address, path):
         while get(address, '/-/ready')[0] != 200:
             pass
         assert name in get(address, path)[1]
+        wait_until(lambda: name in textfile.read_bytes(), 'no series')
+        assert b'\nprocess_cpu_seconds' not in textfile.read_bytes()  # node_exporter has it
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
+    assert not textfile.exists()
 
 
 def test_address_in_use_is_one_line_and_status_1(capfd: pytest.CaptureFixture[str]) -> None:
@@ -86,21 +93,6 @@ def test_address_in_use_is_one_line_and_status_1(capfd: pytest.CaptureFixture[st
     assert 'cannot serve on 203.0.113.1:9836: ' in ran.err
 
 
-@pytest.mark.skipif(sys.platform == 'win32', reason='needs signals')
-def test_textfile_ends_with_the_program(tmp_path: pathlib.Path) -> None:
-    textfile = tmp_path / 'nvitop.prom'
-    options = ['--listen=127.0.0.1:0', '--interval=0.5', f'--textfile={textfile}']
-    with running(*options, '--owners', '--processes') as (process, _, _):
-        wait_until(lambda: b'nvitop_gpu_up' in textfile.read_bytes(), 'no series')
-        text = textfile.read_text()
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
-    assert re.search(r'nvitop_gpu_owner_info{.*owner_kind="slurm",owner_id="84213', text)
-    assert re.search(r'nvitop_process_info{.*owner_kind="docker"', text)
-    assert '\nprocess_' not in text  # node_exporter has series of these names
-    assert not textfile.exists()
-
-
 def test_defaults() -> None:
     ours, theirs = parse(make_parser(), []), parse(make_parser(RELEASED_EXPORTER), [])
     assert (ours.names, ours.address, ours.interval) == (('own',), ('127.0.0.1', 9836), 5.0)
@@ -117,10 +109,6 @@ def test_pods_have_the_name_of_their_node(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv('KUBERNETES_SERVICE_HOST', '10.0.0.1')
     assert parse(make_parser(), []).series.hostname == 'gpu07'
     assert parse(make_parser(), ['--hostname', 'h']).series.hostname == 'h'
-
-
-def test_several_names() -> None:
-    assert parse(make_parser(), ['--names', 'dcgm,own,dcgm']).names == ('dcgm', 'own')
 
 
 def test_options_of_the_released_program() -> None:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import unicodedata
 import zlib
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
 
 from nvitop.api.device import ClockEventReasons
-from nvitop.basics.metrics import METRICS
 from nvitop.exporter.dialects import (
     DIALECT_NAMES,
     Family,
     GpuUse,
     Observation,
+    Point,
     SeriesOptions,
-    dialect,
 )
-from nvitop.exporter.dialects.own import DEVICE_PREFIX
 from nvitop.exporter.exposition import render
 from nvitop.exporter.families import (
     ALL_METRICS,
@@ -36,7 +38,6 @@ from nvitop.sampling.types import (
     HostIo,
     HostSample,
     NetworkSample,
-    ProcessSample,
     Sample,
 )
 from tests.exporter.machines import EVERYTHING, SCENARIOS, observed, sample_of
@@ -70,17 +71,6 @@ def families(observation: Observation, *names: str) -> dict[str, Family]:
     return {family.name: family for family in make_families(names or ('own',), observation)}
 
 
-def series(observation: Observation, *names: str) -> dict[str, dict[str, float]]:
-    """Return values by name of the series and text of the labels."""
-    return {
-        family.name: {
-            ','.join(f'{name}={value}' for name, value in sorted(point.labels.items())): point.value
-            for point in family.points
-        }
-        for family in make_families(names or ('own',), observation)
-    }
-
-
 def full_device() -> DeviceSample:
     """Return a device whose values are all known. Each number depends on the name of its metric."""
     info: dict[str, Any] = {}
@@ -103,14 +93,16 @@ def full_device() -> DeviceSample:
     return device._replace(info=device.info._replace(**info), extended=tuple(extended))
 
 
-@of_dialects
-def test_series_of_one_gpu_are_the_golden_ones(name: str) -> None:
-    process = process_sample(
+def page_sample() -> Sample:
+    """Return a machine with all values and all kinds of devices, processes, users and texts."""
+    busy = full_device()
+    pod = make_owner((Layer('pod', 'a', 'ml/chat'), Layer('containerd', '2', 'vllm')))
+    train = process_sample(
         7,
         username='ada',
         name='python',
         type='C',
-        command='python train.py',
+        command='python train.py --password hunter2',
         gpu_memory_bytes=5 << 30,
         gpu_sm_utilization_percent=30,
         gpu_memory_utilization_percent=20,
@@ -119,84 +111,80 @@ def test_series_of_one_gpu_are_the_golden_ones(name: str) -> None:
         host_memory_bytes=3 << 30,
         memory_percent=1.5,
         running_time_seconds=90.5,
+        owner=pod,
     )
-    sample = Sample(
+    others = [
+        process_sample(8, username='ada', gpu_memory_bytes=1 << 30, owner=pod),
+        process_sample(9, username=None, name='x' * 128, gpu_memory_bytes=None),
+        process_sample(10, username='"b\\\n\x1b', name='x' * 129, gpu_memory_bytes=1),
+    ]
+    asleep, denied, lost = (
+        DeviceSample(device_sample(index).key, device_sample(index).info, status, 'why')
+        for index, status in enumerate(('asleep', 'not permitted', 'lost'), 1)
+    )
+    return Sample(
         1.7e9,
         driver_version='580.65',
         cuda_driver_version='13.0',
-        devices=(full_device(),),
-        processes=(process,),
+        devices=(busy, asleep, denied, lost),
+        processes=(train, *others),
         host=HOST,
+        missing_gpus=('0000:3d:00.0',),
+        events=(DeviceEvent(busy.key, 'xid', 79, 1.6e9, 1.7e9, 2),),
     )
-    options = SeriesOptions(processes=True)
-    observation = Observation(sample, options, usage={(('user', 'ada'),): GpuUse(12.5)}, failures=3)
+
+
+@of_dialects
+def test_series_of_a_machine_are_the_golden_ones(name: str) -> None:
+    options = SeriesOptions(processes=True, commands=True, owners=True)
+    usage = {(('user', 'ada'),): GpuUse(12.5)}
+    observation = Observation(page_sample(), options, usage=usage, failures=3)
     made = [f for f in make_families([name], observation) if f.name != 'nvitop_build_info']
     lines = [line for line in render(made).splitlines(keepends=True) if line[:6] != '# HELP']
     assert_golden_text(f'exporter-{name}', ''.join(lines))
-
-
-def test_every_metric_is_exported_under_its_own_name() -> None:
-    table = dialect('own')
-    labels = {key for info in table.device_info for key in info.labels.values()}
-    labels |= {key.replace('gpu_uuid', 'uuid') for key in table.labels.values()}
-    assert {metric.name for metric in METRICS} <= table.metrics | labels
-    assert all(row.name.startswith(DEVICE_PREFIX) for row in table.devices)
 
 
 @on_machines
 def test_no_series_exists_twice_with_all_dialects_at_once(scenario: str) -> None:
     made = make_families(DIALECT_NAMES, observed(scenario))
     assert len({family.name for family in made}) == len(made)
+    assert 'nvitop_simulation_info' in {family.name for family in made}
     for family in made:
         labels = [tuple(sorted(point.labels.items())) for point in family.points]
         assert len(set(labels)) == len(labels), family.name
 
 
-# Devices
+labels = st.dictionaries(st.sampled_from('abcd'), st.text())
+
+
+@given(st.text(), labels, st.floats(allow_nan=False))
+def test_pages_mean_what_they_are_made_from(
+    text: str, labels: dict[str, str], value: float
+) -> None:
+    points = (Point(labels, value), Point({**labels, 'x': ''}, 3.0))
+    page = render(
+        [Family('a_info', 'info', text, points), Family('b_total', 'counter', text, points)]
+    )
+    assert page.startswith('# HELP a_info ')
+    assert '\n# TYPE b_total counter\n' in page
+    found = [sample for family in text_string_to_metric_families(page) for sample in family.samples]
+    assert [(s.name, s.labels, s.value) for s in found] == [
+        (name, point.labels, point.value) for name in ('a_info', 'b_total') for point in points
+    ]
+
+
+@given(st.text(max_size=200))
+@example('\udcff\u202e')
+def test_hostile_texts_become_short_printable_labels(text: str) -> None:
+    label = label_value(text)
+    assert len(label) <= 128
+    assert not {unicodedata.category(character) for character in label} & {'Cc', 'Cs', 'Zl', 'Zp'}
+    assert '\u202e' not in label
 
 
 def test_all_own_series_name_the_host() -> None:
-    observation = observed('dgx-h100')
-    named = observation._replace(options=EVERYTHING._replace(hostname='gpu07'))
-    for one, name in ((observation, observation.sample.host.hostname), (named, 'gpu07')):
-        made = families(one)
-        assert {'nvitop_build_info', 'nvitop_gpu_up', 'nvitop_process_info'} <= made.keys()
-        names = {point.labels['hostname'] for family in made.values() for point in family.points}
-        assert names == {name}
-
-
-def test_mig_devices_have_the_labels_of_their_gpu_and_their_own() -> None:
-    used = families(observed('mig'))['nvitop_gpu_memory_used_bytes']
-    gpu, first, *_ = [dict(point.labels) for point in used.points if point.labels['gpu'] == '0']
-    mig_uuid = first.pop('mig_uuid')
-    assert mig_uuid.startswith('MIG-')
-    assert first.pop('gpu_instance') == '2'
-    assert first.pop('compute_instance')
-    assert first == gpu
-
-
-def test_a_gpu_that_does_not_respond_has_no_values() -> None:
-    sample = sample_of('faults')
-    lost = next(device for device in sample.devices if device.status == 'lost')
-    for name in DIALECT_NAMES:
-        made = make_families([name], observed('faults'))
-        for family in made:
-            if family.name not in ('nvitop_gpu_up', 'nvitop_gpu_problem_info', 'nvitop_gpu_health'):
-                indices = {
-                    point.labels.get('gpu', point.labels.get('index')) for point in family.points
-                }
-                assert lost.key.label not in indices
-    up = families(observed('faults'))['nvitop_gpu_up']
-    assert {point.value for point in up.points if point.labels['gpu'] == '1'} == {0.0}
-
-
-def test_a_gpu_without_permission_is_not_down() -> None:
-    device = device_sample(3, status='not permitted', reason='no access to /dev/nvidia3')
-    made = families(Observation(Sample(0.0, devices=(device,)), EVERYTHING))
-    assert 'nvitop_gpu_up' not in made
-    assert 'nvitop_gpu_health' not in made
-    (point,) = made['nvitop_gpu_problem_info'].points
-    assert point.labels['status'] == 'not permitted'
+    made = families(observed('dgx-h100', EVERYTHING._replace(hostname='gpu07')))
+    assert {point.labels['hostname'] for f in made.values() for point in f.points} == {'gpu07'}
 
 
 def test_old_samples_have_no_values_but_say_that_gpus_do_not_respond() -> None:
@@ -208,46 +196,18 @@ def test_old_samples_have_no_values_but_say_that_gpus_do_not_respond() -> None:
     assert {name for name in made if 'used' in name or 'utilization' in name} == set()
 
 
-def test_findings_have_a_severity_for_each_kind() -> None:
-    health = series(observed('faults'))['nvitop_gpu_health']
-    of_kind = {
-        (labels.partition(',')[0], labels.partition('kind=')[2].partition(',')[0]): value
-        for labels, value in health.items()
-    }
-    assert of_kind['gpu=1', 'lost'] == 3
-    assert of_kind['gpu=2', 'hot'] == 2
-    assert not [kind for gpu, kind in of_kind if gpu == 'gpu=0']
-    assert 0 not in of_kind.values()
+@of_dialects
+def test_options_select_series(name: str) -> None:
+    sample = page_sample()
 
+    def text_with(**options: bool) -> str:
+        return render(make_families([name], Observation(sample, SeriesOptions(**options))))
 
-# Users and processes
-
-
-def test_users_are_summed_up_on_each_device() -> None:
-    device = device_sample()
-    processes = (
-        process_sample(1, username='ada', gpu_memory_bytes=5),
-        process_sample(2, username='ada', gpu_memory_bytes=7),
-        process_sample(3, username=None, gpu_memory_bytes=None),
-    )
-    values = series(Observation(Sample(0.0, devices=(device,), processes=processes)))
-    assert list(values['nvitop_user_gpu_memory_bytes'].values()) == [12]
-    assert sorted(values['nvitop_user_gpu_processes'].values()) == [1, 2]
-    assert any('user=(unknown)' in labels for labels in values['nvitop_user_gpu_processes'])
-    without = families(
-        Observation(Sample(0.0, devices=(device,), processes=processes), SeriesOptions(users=False))
-    )
-    assert not [name for name in without if '_user_' in name]
-
-
-def test_processes_have_series_only_on_request() -> None:
-    observation = observed('dgx-h100')
-    quiet = observation._replace(options=SeriesOptions())
-    for name in DIALECT_NAMES:
-        labels = {
-            label for f in make_families([name], quiet) for p in f.points for label in p.labels
-        }
-        assert ('pid' in labels) == (name == 'nvitop-exporter')
+    assert ('pid="' in text_with()) == (name == 'nvitop-exporter')
+    assert 'train.py' not in text_with(processes=True, owners=True)
+    assert 'chat' not in text_with(users=False)
+    assert ('user="ada"' in text_with()) == (name == 'own')
+    assert '_user_' not in text_with(users=False)
 
 
 @pytest.mark.parametrize(
@@ -319,30 +279,6 @@ def test_sums_of_dcgm_are_physical_with_mig() -> None:
             assert temperatures[device.key.label] == device.temperature_celsius
 
 
-def test_xids_of_dcgm_have_code_and_message() -> None:
-    devices = (device_sample(0), device_sample(1))
-    events = (DeviceEvent(devices[0].key, 'xid', 79),)
-    made = families(Observation(Sample(0.0, devices=devices, events=events)), 'dcgm')
-    assert [
-        (p.value, p.labels['err_code'], p.labels['err_msg'])
-        for p in made['DCGM_FI_DEV_XID_ERRORS'].points
-    ] == [(79, '79', 'GPU has fallen off the bus'), (0, '0', 'No Error')]
-
-
-def test_used_share_of_dcgm_leaves_out_reserved_memory() -> None:
-    device = device_sample(memory_used_bytes=20, memory_free_bytes=60, memory_reserved_bytes=5)
-    made = families(Observation(Sample(0.0, devices=(device,))), 'dcgm')
-    assert made['DCGM_FI_DEV_FB_USED_PERCENT'].points[0].value == 0.25
-
-
-@pytest.mark.parametrize('name', DIALECT_NAMES)
-def test_pages_of_simulated_machines_are_marked(name: str) -> None:
-    observation = observed('dgx-h100')
-    real = observation._replace(sample=observation.sample._replace(simulated=''))
-    assert 'nvitop_simulation_info' in families(observation, name)
-    assert 'nvitop_simulation_info' not in families(real, name)
-
-
 def test_reasons_become_the_bit_mask_of_nvml() -> None:
     for mask in (*ClockEventReasons, 0, 0x5, 0xC00):
         device = device_sample(clock_event_reasons=ClockEventReasons(mask).names)
@@ -350,24 +286,6 @@ def test_reasons_become_the_bit_mask_of_nvml() -> None:
         assert [point.value for point in made['DCGM_FI_DEV_CLOCK_THROTTLE_REASONS'].points] == [
             mask
         ]
-
-
-def test_command_lines_are_labels_only_on_request() -> None:
-    observation = observed('dgx-h100')
-    for name in ('own', 'nvitop-exporter'):
-        texts = [
-            str(make_families([name], observation._replace(options=options)))
-            for options in (EVERYTHING._replace(commands=False), EVERYTHING)
-        ]
-        assert ['pretrain_gpt.py' in text for text in texts] == [False, True]
-
-
-def test_secrets_in_command_lines_are_masked() -> None:
-    process = process_sample(1, command='python3 a.py --password hunter2')
-    sample = Sample(0.0, devices=(device_sample(),), processes=(process,))
-    for name in DIALECT_NAMES:
-        text = str(make_families([name], Observation(sample, EVERYTHING)))
-        assert 'hunter2' not in text
 
 
 def test_the_number_of_processes_with_series_is_limited() -> None:
@@ -379,43 +297,3 @@ def test_the_number_of_processes_with_series_is_limited() -> None:
     memory = families(Observation(sample, EVERYTHING))['nvitop_process_gpu_memory_bytes']
     assert len(memory.points) == MAX_PROCESSES
     assert min(point.value for point in memory.points) == 11
-
-
-def hostile(text: str) -> ProcessSample:
-    return process_sample(7, username=text, name=text, command=text)
-
-
-@pytest.mark.parametrize(
-    'text',
-    ['a"b\\c\nd\x1b[31m', 'x' * 500, '\udcff\u202e', '', 'ünï 😀'],
-    ids=['escapes', 'long', 'invalid', 'empty', 'wide'],
-)
-def test_hostile_texts_become_short_printable_labels(text: str) -> None:
-    device = device_sample(0)
-    device = device._replace(info=device.info._replace(name=text))
-    sample = Sample(0.0, devices=(device,), processes=(hostile(text),))
-    for family in make_families(DIALECT_NAMES, Observation(sample, EVERYTHING)):
-        for point in family.points:
-            for value in point.labels.values():
-                assert len(value) <= 128
-                assert value.isprintable()
-                value.encode()
-
-
-def test_only_longer_labels_are_cut() -> None:
-    assert label_value('x' * 128) == 'x' * 128
-    assert label_value('x' * 129) == 'x' * 127 + '…'
-
-
-def test_a_sleeping_gpu_has_one_series_in_all_dialects_together() -> None:
-    awake = device_sample(0, gpu_utilization_percent=5)
-    asleep = DeviceSample(device_sample(1).key, device_sample(1).info, 'asleep', 'asleep')
-    found = series(Observation(Sample(1.0, devices=(awake, asleep)), EVERYTHING), *DIALECT_NAMES)
-    of_sleeping = {
-        name: points
-        for name, points in found.items()
-        for labels in points
-        if asleep.key.uuid in labels or 'gpu=1' in labels
-    }
-    assert of_sleeping == {'nvitop_gpu_asleep': {f'gpu=1,uuid={asleep.key.uuid}': 1.0}}
-    assert found['nvitop_gpus_expected'] == {'': 2.0}

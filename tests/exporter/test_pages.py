@@ -43,31 +43,24 @@ def made(interval: float = 5.0) -> tuple[Pages, Clock]:
 
 def test_values_end_after_three_intervals_without_a_sample() -> None:
     pages, clock = made()
-    pages.write(sample_at(clock.now))
+    assert b'nvitop_last_collect_success 0\n' in pages.page()
+    user = b'nvitop_user_gpu_processes{user="ada"'
+    sample = sample_at(clock.now, processes=(process_sample(1, username='ada'),))
+    pages.write(sample)
     clock.turn(15)
     assert b'nvitop_gpu_temperature_celsius' in pages.page()
+    assert user in pages.page()
     clock.turn(0.1)
+    # Processes that are older than the values of their GPU.
+    pages.write(sample._replace(monotonic=clock.now))
+    assert b'nvitop_gpu_temperature_celsius' in pages.page()
+    assert user not in pages.page()
+    clock.turn(15.1)
     page = pages.page()
     assert b'temperature_celsius' not in page
     assert b'nvitop_gpu_up{gpu="0"' in page
     assert b'reason="no sample for 15 s"' in page
     assert b'nvitop_last_collect_success 0\n' in page
-
-
-def test_old_processes_end_even_if_the_gpu_is_measured() -> None:
-    pages, clock = made()
-    sample = sample_at(clock.now, processes=(process_sample(1, username='ada'),))
-    for age, has_user in ((15, True), (15.1, False)):
-        pages.write(sample._replace(processes_monotonic=clock.now - age))
-        page = pages.page()
-        assert (b'nvitop_user_gpu_processes{user="ada"' in page) == has_user
-        assert b'nvitop_gpu_temperature_celsius' in page
-
-
-def test_without_a_sample_there_is_a_page_about_the_exporter() -> None:
-    pages, _ = made()
-    assert not pages.has_sample
-    assert b'nvitop_last_collect_success 0\n' in pages.page()
 
 
 def test_pages_have_the_series_of_a_process_that_exporters_share() -> None:
@@ -122,34 +115,15 @@ def used(now: float, **values: Any) -> Sample:
 ADA, BOB = (('user', 'ada'),), (('user', 'bob'),)
 
 
-def test_the_use_of_gpus_is_divided_among_users() -> None:
-    counters = UsageCounters(15.0)
-    counters.add(used(100.0))
-    # Nothing is known about the 90 seconds without a sample.
-    for now in (105.0, 105.0, 110.0, 200.0, 200.0 + DELAY_SECONDS):
-        counters.add(used(now))
-    assert counters.totals() == {
-        ADA: GpuUse(7.5, 0.0, 750.0, 6.0, 10.0),
-        BOB: GpuUse(2.5, 0.0, 250.0, 2.0, 10.0),
-        (): GpuUse(10.0),
-    }
-
-
-def test_gpus_that_are_held_idle_are_counted() -> None:
-    counters = UsageCounters(15.0)
-    idle = process_sample(1, username='ada', gpu_sm_utilization_percent=0, gpu_idle_seconds=600.0)
-    for now in (100.0, 110.0, 110.0 + DELAY_SECONDS):
-        counters.add(used(now, processes=(idle,)))
-    assert counters.totals()[ADA] == GpuUse(0.0, 10.0, 1000.0, 0.0, 10.0)
-
-
 def test_owners_are_counted_on_request() -> None:
     counters = UsageCounters(15.0, owners=True)
-    for now in (100.0, 105.0, 105.0 + DELAY_SECONDS):
+    counters.add(used(100.0))
+    # Nothing is known about the 90 seconds without a sample.
+    for now in (105.0, 105.0, 195.0, 195.0 + DELAY_SECONDS):
         counters.add(used(now))
     owner = (('owner_kind', 'slurm'), ('owner_id', '42'), ('owner_name', 'train'))
     assert set(counters.totals()) == {ADA, ADA + owner, BOB, ()}
-    assert counters.totals()[ADA + owner].seconds == 3.75
+    assert counters.totals()[ADA + owner] == GpuUse(3.75, 0.0, 375.0, 3.0, 5.0)
 
 
 def test_new_counters_begin_at_0_so_that_increases_are_complete() -> None:
