@@ -118,9 +118,10 @@ def page_sample() -> Sample:
         process_sample(9, username=None, name='x' * 128, gpu_memory_bytes=None),
         process_sample(10, username='"b\\\n\x1b', name='x' * 129, gpu_memory_bytes=1),
     ]
+    statuses: tuple[Any, ...] = ('asleep', 'not permitted', 'lost')
     asleep, denied, lost = (
         DeviceSample(device_sample(index).key, device_sample(index).info, status, 'why')
-        for index, status in enumerate(('asleep', 'not permitted', 'lost'), 1)
+        for index, status in enumerate(statuses, 1)
     )
     return Sample(
         1.7e9,
@@ -137,8 +138,9 @@ def page_sample() -> Sample:
 @of_dialects
 def test_series_of_a_machine_are_the_golden_ones(name: str) -> None:
     options = SeriesOptions(processes=True, commands=True, owners=True)
-    usage = {(('user', 'ada'),): GpuUse(12.5)}
-    observation = Observation(page_sample(), options, usage=usage, failures=3)
+    observation = Observation(
+        page_sample(), options, usage={(('user', 'ada'),): GpuUse(12.5)}, failures=3
+    )
     made = [f for f in make_families([name], observation) if f.name != 'nvitop_build_info']
     lines = [line for line in render(made).splitlines(keepends=True) if line[:6] != '# HELP']
     assert_golden_text(f'exporter-{name}', ''.join(lines))
@@ -200,7 +202,7 @@ def test_old_samples_have_no_values_but_say_that_gpus_do_not_respond() -> None:
 def test_options_select_series(name: str) -> None:
     sample = page_sample()
 
-    def text_with(**options: bool) -> str:
+    def text_with(**options: Any) -> str:
         return render(make_families([name], Observation(sample, SeriesOptions(**options))))
 
     assert ('pid="' in text_with()) == (name == 'nvitop-exporter')
