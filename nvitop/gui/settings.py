@@ -21,7 +21,14 @@ _COLUMN_NAMES = tuple(column.name for column in COLUMNS)
 
 def read_options(invocation: Invocation, messages: list[Message]) -> Options:
     """Merge the arguments with the environment, the configuration file and the saved settings."""
-    _check_columns(invocation)
+    columns = invocation.layer.get('columns')
+    if columns is not None:
+        from nvitop.console import config, option_table
+
+        try:
+            config.check_value(option_table.OPTIONS['columns'], columns, {'columns': _COLUMN_NAMES})
+        except ValueError as error:
+            raise CommandFailure(f'--{error}', 2) from None
     options = merge(*(layer for _, layer in _layers(invocation, messages)))
     path = (invocation.config or '') if invocation.reads_config else None
     return options._replace(config_path=path)
@@ -74,17 +81,6 @@ def _may_exist(path: str) -> bool:
     except OSError as error:
         return not isinstance(error, (FileNotFoundError, NotADirectoryError))
     return True
-
-
-def _check_columns(invocation: Invocation) -> None:
-    given = invocation.layer.get('columns')
-    if given is not None:
-        from nvitop.console import config, option_table
-
-        try:
-            config.check_value(option_table.OPTIONS['columns'], given, {'columns': _COLUMN_NAMES})
-        except ValueError as error:
-            raise CommandFailure(f'--{error}', 2) from None
 
 
 def print_config(invocation: Invocation, options: Options) -> None:

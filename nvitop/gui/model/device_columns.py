@@ -328,14 +328,6 @@ def _power_limits(device: DeviceSample) -> str:
     )
 
 
-def _thresholds(device: DeviceSample) -> str:
-    info = device.info
-    return _listed(
-        ('slowdown', _measured('°C', info.temperature_slowdown_threshold_celsius)),
-        ('shutdown', _measured('°C', info.temperature_shutdown_threshold_celsius)),
-    )
-
-
 def _memory_thresholds(device: DeviceSample) -> str:
     info = device.info
     if device.memory_temperature_celsius is None and info.is_unified_memory:
@@ -343,21 +335,6 @@ def _memory_thresholds(device: DeviceSample) -> str:
     return _listed(
         ('', _measured('°C', device.memory_temperature_celsius)),
         ('limit', _measured('°C', info.max_memory_temperature_threshold_celsius)),
-    )
-
-
-def _memory_clock(device: DeviceSample) -> str:
-    most = device.info.max_memory_clock_mhz
-    return _listed(
-        ('', _measured('MHz', device.memory_clock_mhz)), ('limit', _measured('MHz', most))
-    )
-
-
-def _ecc(device: DeviceSample) -> str:
-    return _listed(
-        ('uncorrected', device.total_volatile_uncorrected_ecc_errors),
-        ('ever', device.total_aggregate_uncorrected_ecc_errors),
-        ('corrected', device.total_volatile_corrected_ecc_errors),
     )
 
 
@@ -400,11 +377,30 @@ FACTS: tuple[Fact, ...] = (
     ),
     Fact('LINK', _all_links),
     Fact('POWER', _power_limits),
-    Fact('TEMP', _thresholds),
+    Fact(
+        'TEMP',
+        lambda device: _listed(
+            ('slowdown', _measured('°C', device.info.temperature_slowdown_threshold_celsius)),
+            ('shutdown', _measured('°C', device.info.temperature_shutdown_threshold_celsius)),
+        ),
+    ),
     Fact('MEM TEMP', _memory_thresholds),
-    Fact('MEM CLOCK', _memory_clock),
+    Fact(
+        'MEM CLOCK',
+        lambda device: _listed(
+            ('', _measured('MHz', device.memory_clock_mhz)),
+            ('limit', _measured('MHz', device.info.max_memory_clock_mhz)),
+        ),
+    ),
     Fact('CLOCK LIMIT', lambda device: fmt.format_reasons(device.clock_event_reasons)),
-    Fact('ECC ERRORS', _ecc),
+    Fact(
+        'ECC ERRORS',
+        lambda device: _listed(
+            ('uncorrected', device.total_volatile_uncorrected_ecc_errors),
+            ('ever', device.total_aggregate_uncorrected_ecc_errors),
+            ('corrected', device.total_volatile_corrected_ecc_errors),
+        ),
+    ),
     Fact('REPAIRS', _repairs),
     Fact('ENERGY', lambda device: fmt.format_energy(device.total_energy_joules)),
     Fact(

@@ -136,27 +136,15 @@ def _target(process: ProcessSample | HostProcessSample, state: AppState) -> Sign
         key, parent = process.key, process.parent
     else:
         key = ProcessKey(process.pid, process.start_time, NO_DEVICE)
-        place = process.pid, process.start_time
-        parent = next((p.parent for p in state.shown.processes if p.key[:2] == place), None)
+        parent = next((p.parent for p in state.shown.processes if p.key[:2] == key[:2]), None)
         if parent is None and process.status == 'zombie':
-            above = (p for p in state.shown.host_processes if p.pid == process.parent_pid)
-            parent = next(
-                (
-                    ParentProcess(
-                        p.pid,
-                        p.start_time,
-                        p.name,
-                        p.username,
-                        p.is_own and p.pid not in state.shown.host.own_ancestry,
-                    )
-                    for p in above
-                ),
-                None,
-            )
+            above = [p for p in state.shown.host_processes if p.pid == process.parent_pid]
+            for p in above[:1]:
+                is_own = p.is_own and p.pid not in state.shown.host.own_ancestry
+                parent = ParentProcess(p.pid, p.start_time, p.name, p.username, is_own)
     name = process.name
     command = process.command or special_command(process.status, name) or name or ''
-    place = key[:2]
-    devices = tuple(each.key.device for each in state.shown.processes if each.key[:2] == place)
+    devices = tuple(p.key.device for p in state.shown.processes if p.key[:2] == key[:2])
     return SignalTarget(key, process.username or '?', command, parent, devices)
 
 
@@ -188,9 +176,9 @@ def need_parent(state: AppState) -> str:
 
 def ask_about_parent(state: AppState) -> Result:
     """Ask about the parent of a zombie instead, which has to be read first."""
-    parent = None if state.dialog is None else parent_target(state.dialog)
-    if state.dialog is None or parent is None:
-        return state, ()
+    assert state.dialog is not None
+    parent = parent_target(state.dialog)
+    assert parent is not None  # see need_parent
     dialog = SignalDialog((parent,), state.dialog.signal)
     return state._replace(dialog=dialog).at(ListPosition()), ()
 

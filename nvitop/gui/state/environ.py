@@ -95,14 +95,7 @@ def show_variables(state: AppState, event: EnvironmentRead) -> AppState:
     # The user may have opened the environment of another process meanwhile.
     if event.pid != environ.pid:
         return state
-    environ = environ._replace(
-        variables=event.variables,
-        error=event.error,
-        start_time=event.start_time,
-        owner=event.owner,
-        no_owner=event.no_owner,
-    )
-    return state._replace(environ=environ)
+    return state._replace(environ=environ._replace(**event._asdict()))
 
 
 def toggle_secrets(state: AppState) -> Result:

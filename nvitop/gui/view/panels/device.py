@@ -408,7 +408,7 @@ def _draw_metrics(
             room = max(0, left - 1 - x)
             x += buf.write(x, inner.y, clip(text, room), style)
     is_page = bool(panel.facts)
-    series = [_series(row, metric) for metric in metrics_of(row.device, is_page=is_page)]
+    series = [device_line(row.device, metric) for metric in metrics_of(row.device, is_page=is_page)]
     below = Rect(inner.x, inner.y + 1, inner.width, inner.height - 1 - panel.facts)
     if shown.ruler is not None:
         draw_series(buf, below, series, panel.lines, shown.ruler)
@@ -418,8 +418,11 @@ def _draw_metrics(
     return Cells(left, inner.right - left)
 
 
-def _series(row: GpuRow, metric: Metric) -> MetricLine:
-    device = row.device
+def device_line(device: DeviceSample, metric: Metric) -> MetricLine:
+    """Return the line of a metric of a device."""
+    text = fmt.format_part(device.memory_used_bytes, device.info.memory_total_bytes)
+    used, slash, whole = text.partition('/')
+    memory = used, slash + whole
     return MetricLine(
         metric.graph,
         value_of(device, metric.name),
@@ -430,17 +433,10 @@ def _series(row: GpuRow, metric: Metric) -> MetricLine:
         top_of(metric, [device]),
         1024 if metric.unit == 'KiB/s' else 1000,
         'measured only while this page is open' if metric.tier == 'shown' else '',
-        _memory_text(device) if metric.name == 'memory_percent' else ('', ''),
+        memory if metric.name == 'memory_percent' else ('', ''),
         metric.name.endswith('_tx_throughput'),
         _format_peak(device) if metric.name == 'memory_percent' else None,
     )
-
-
-def _memory_text(device: DeviceSample) -> tuple[str, str]:
-    used, total = device.memory_used_bytes, device.info.memory_total_bytes
-    text = fmt.format_part(used, total)
-    now, _, whole = text.partition('/')
-    return (now, f'/{whole}') if text else ('', '')
 
 
 def _format_peak(device: DeviceSample) -> Callable[[float], str] | None:

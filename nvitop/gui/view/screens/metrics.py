@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Iterator
 
 from nvitop.basics.metrics import METRICS_BY_NAME
@@ -11,7 +10,7 @@ from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import PROCESS_TRAFFIC
 from nvitop.gui.model.columns import owner_text
-from nvitop.gui.model.device_columns import top_of, value_of
+from nvitop.gui.model.device_columns import value_of
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, HEADING, PLAIN, Role, Style
@@ -20,9 +19,10 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.process_rows import devices_without_list
 from nvitop.gui.view.charts import MetricLine, draw_ruler, draw_series, history_x
 from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.panels.device import device_line
 from nvitop.gui.view.screens.main import ruler_of
 from nvitop.sampling.history import History
-from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, ProcessSample
+from nvitop.sampling.types import DeviceSample, ProcessKey, ProcessSample
 
 #: Metrics of the device, after those of the process.
 _DEVICE_METRICS = (PROCESS_TRAFFIC, 'power_usage', 'sm_clock')
@@ -119,26 +119,13 @@ def _series(
     yield MetricLine(
         'DISK READ', read, fmt.format_rate, key, 'disk_read', _OTHER, None, 1024, _WHY_GAP
     )
-    yield from (_of_device(state, key.device, name) for name in _DEVICE_METRICS)
-
-
-def _of_device(state: AppState, key: DeviceKey, name: str) -> MetricLine:
-    """Return a metric of a device, or of the whole GPU if a MIG device does not have it."""
-    metric = METRICS_BY_NAME[name]
-    devices = [d for d in state.shown.devices if d.key.physical_index == key.physical_index]
-    devices.sort(key=lambda device: device.key != key)
-    device = next((each for each in devices if value_of(each, name) is not None), None)
-    return MetricLine(
-        metric.graph,
-        None if device is None else value_of(device, name),
-        functools.partial(fmt.format_measured, metric.unit),
-        key if device is None else device.key,
-        name,
-        _OTHER,
-        None if device is None else top_of(metric, [device]),
-        1024 if metric.unit == 'KiB/s' else 1000,
-        _WHY_GAP if metric.tier == 'shown' else '',
-    )
+    # Those of the whole GPU if a MIG device does not have them.
+    whole = [d for d in state.shown.devices if d.key.physical_index == key.device.physical_index]
+    whole.sort(key=lambda each: each.key != key.device)
+    for name in _DEVICE_METRICS:
+        known = [each for each in whole if value_of(each, name) is not None]
+        for each in (known or whole)[:1]:
+            yield device_line(each, METRICS_BY_NAME[name])._replace(style=_OTHER)
 
 
 def _gib(size_bytes: float | None) -> str:
