@@ -12,7 +12,6 @@ The files must be visible to all users and gone after a reboot, so they are in m
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import time
@@ -173,6 +172,8 @@ def _claims_in(directory: str) -> Iterator[Claim]:
 
 
 def _read_claim(path: str, name: str) -> Claim:
+    import json  # a report of a machine without claims needs none
+
     text, status = read_json(path)
     values = json.loads(text)
     uuid = str(values['uuid'])
@@ -207,6 +208,8 @@ def write_claim(directory: str, uuid: str, masked_command: str) -> str:
     Raises:
         OSError: It cannot be written, for example because the file system is full.
     """
+    import json
+
     process = this_process()
     values = {
         **process._asdict(),

@@ -39,14 +39,16 @@ UUID, _UUID_IN_SLICE = '-'.join(_UUID_GROUPS), '_'.join(_UUID_GROUPS)
 _NAME = r'[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}'
 
 
-def shape(pattern: str) -> Callable[[str], re.Match[str] | None]:
+def shape(pattern: str, word: str = '') -> Callable[[str], re.Match[str] | None]:
     """Return a function that matches whole texts, with ASCII digits and letters only.
 
-    The pattern is compiled when it is first used: a report needs few of them.
+    The pattern is compiled when a text first contains ``word``: a report needs few of them.
     """
     compiled: list[Callable[[str], re.Match[str] | None]] = []
 
     def match(text: str) -> re.Match[str] | None:
+        if word not in text:
+            return None
         if not compiled:
             compiled.append(re.compile(pattern, re.ASCII).fullmatch)
         return compiled[0](text)
@@ -58,9 +60,9 @@ is_hex64 = shape(HEX64)
 _is_name = shape(_NAME)
 _unit = shape(r'[A-Za-z0-9:_.\\@-]{1,240}\.(?:service|scope)')
 _no_unit = shape(r'init\.scope|user@\d+\.service|session-\w+\.scope')
-_user_slice = shape(r'user-(\d{1,10})\.slice')
-_user_manager = shape(r'user@(\d{1,10})\.service')
-_session = shape(r'session-(\w{1,32})\.scope')
+_user_slice = shape(r'user-(\d{1,10})\.slice', '.slice')
+_user_manager = shape(r'user@(\d{1,10})\.service', 'user@')
+_session = shape(r'session-(\w{1,32})\.scope', 'session-')
 
 _RUNTIMES = {
     'docker': 'docker',
@@ -74,40 +76,41 @@ _RUNTIMES = {
 _PREFIXES = '|'.join(sorted(_RUNTIMES, key=len, reverse=True))
 _container = shape(rf'({_PREFIXES})-({HEX64})(?:\.scope)?')
 #: The systemd path of a runtime that expected a path of directories: ``SLICE:PREFIX:ID``.
-_mismatched = shape(rf'([^:]+\.slice):({_PREFIXES}):({HEX64})')
-_monitor = shape(rf'(libpod|crio)-conmon-({HEX64})(?:\.scope)?')
+_mismatched = shape(rf'([^:]+\.slice):({_PREFIXES}):({HEX64})', '.slice:')
+_monitor = shape(rf'(libpod|crio)-conmon-({HEX64})(?:\.scope)?', '-conmon-')
 #: Parent directory of a bare container ID → runtime.
 _PARENTS = {'docker': 'docker', 'moby': 'docker', 'default': 'containerd', 'k8s.io': 'containerd'}
-_podman_pod = shape(rf'(?:[\w.\\]+-)*libpod_pod_({HEX64})\.slice')
+_podman_pod = shape(rf'(?:[\w.\\]+-)*libpod_pod_({HEX64})\.slice', 'libpod_pod_')
 
 #: The hash of a static pod has 32 digits.
 _pod_slice = shape(
     r'(?:[\w.\\]+-)*kubepods(?:-(besteffort|burstable))?'
-    rf'-pod({_UUID_IN_SLICE}|[0-9a-f]{{32}})\.slice'
+    rf'-pod({_UUID_IN_SLICE}|[0-9a-f]{{32}})\.slice',
+    'kubepods',
 )
-_pod_directory = shape(rf'pod({UUID}|[0-9a-f]{{32}})')
+_pod_directory = shape(rf'pod({UUID}|[0-9a-f]{{32}})', 'pod')
 _QOS = {'besteffort': 'besteffort', 'burstable': 'burstable', 'kubepods': 'guaranteed'}
 
-_slurm_scope = shape(r'(?:[A-Za-z0-9][A-Za-z0-9.-]*_)?slurmstepd\.scope')
+_slurm_scope = shape(r'(?:[A-Za-z0-9][A-Za-z0-9.-]*_)?slurmstepd\.scope', 'slurmstepd.scope')
 #: A job ID, or since Slurm 26.05 an SLUID: ``s`` and 13 digits of Crockford's base 32.
 _slurm_job = shape(r'job_(\d{1,10})|(s[0-9A-HJKMNP-TV-Z]{13})')
-_slurm_step = shape(r'step_(\d{1,10}|batch|extern|interactive)')
-_slurm_v1 = shape(r'slurm(?:_[A-Za-z0-9][A-Za-z0-9.-]*)?')
-_slurm_uid = shape(r'uid_(\d{1,10})')
+_slurm_step = shape(r'step_(\d{1,10}|batch|extern|interactive)', 'step_')
+_slurm_v1 = shape(r'slurm(?:_[A-Za-z0-9][A-Za-z0-9.-]*)?', 'slurm')
+_slurm_uid = shape(r'uid_(\d{1,10})', 'uid_')
 is_pbs_job = shape(r'\d{1,18}(?:\[\d*\])?(?:\.[A-Za-z0-9][A-Za-z0-9.-]*)?')
-_lsf_job = shape(r'job\.(\d{1,18})(?:\.\d+)*')
-_condor_slot = shape(r'condor_[\w.-]*_(slot\d+(?:_\d+)?(?:@[A-Za-z0-9.-]+)?)')
-_oar_unit = shape(r'oar-(\d{1,18})\.service')
+_lsf_job = shape(r'job\.(\d{1,18})(?:\.\d+)*', 'job.')
+_condor_slot = shape(r'condor_[\w.-]*_(slot\d+(?:_\d+)?(?:@[A-Za-z0-9.-]+)?)', 'condor_')
+_oar_unit = shape(r'oar-(\d{1,18})\.service', 'oar-')
 #: Flux writes its IDs in base 58.
-_flux_unit = shape(r'imp-shell-\d+-(f[1-9A-HJ-NP-Za-km-z]{1,12})\.service')
-_ray_node = shape(r'ray-node_(\w{1,64})')
+_flux_unit = shape(r'imp-shell-\d+-(f[1-9A-HJ-NP-Za-km-z]{1,12})\.service', 'imp-shell-')
+_ray_node = shape(r'ray-node_(\w{1,64})', 'ray-node_')
 
-_lxc = shape(rf'lxc\.(payload|monitor)\.({_NAME})')
-_nspawn = shape(r'systemd-nspawn@(.+)\.service')
-_machine = shape(r'machine-(.+)\.scope')
-_libvirt = shape(rf'qemu-\d+-({_NAME})')
-_apptainer = shape(rf'(?:apptainer|singularity)-(?:(\d{{1,10}})|oci-({_NAME}))\.scope')
-_vm_scope = shape(rf'({_NAME})\.scope')
+_lxc = shape(rf'lxc\.(payload|monitor)\.({_NAME})', 'lxc.')
+_nspawn = shape(r'systemd-nspawn@(.+)\.service', 'systemd-nspawn@')
+_machine = shape(r'machine-(.+)\.scope', 'machine-')
+_libvirt = shape(rf'qemu-\d+-({_NAME})', 'qemu-')
+_apptainer = shape(rf'(?:apptainer|singularity)-(?:(\d{{1,10}})|oci-({_NAME}))\.scope', '.scope')
+_vm_scope = shape(rf'({_NAME})\.scope', '.scope')
 _ESCAPED = re.compile(r'\\x([0-9a-f]{2})')
 
 #: Units of daemons that keep containers below themselves.

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import sys
 import threading
 import time
 from typing import Callable, Iterable, NamedTuple, Optional, Tuple
 
 from nvitop.api.system import system
+from nvitop.owner.cgroup import shape
 from nvitop.owner.statements import ContainerName
 from nvitop.platforms.kernel import renew_in_child
 
@@ -34,9 +34,9 @@ _MAX_BYTES = 1 << 20
 
 _DNS = '[a-z0-9][a-z0-9.-]{0,252}'
 _LABEL = '[a-z0-9][a-z0-9-]{0,62}'
-_is_name = re.compile(r'/?([A-Za-z0-9][A-Za-z0-9_.-]{0,254})', re.ASCII).fullmatch
-_log = re.compile(rf'({_DNS})_({_LABEL})_({_LABEL})-([0-9a-f]{{64}})\.log', re.ASCII)
-_pod = re.compile(rf'({_LABEL})_({_DNS})_([0-9a-f]{{32}}|[0-9a-f-]{{36}})', re.ASCII)
+_is_name = shape(r'/?([A-Za-z0-9][A-Za-z0-9_.-]{0,254})')
+_log = shape(rf'({_DNS})_({_LABEL})_({_LABEL})-([0-9a-f]{{64}})\.log')
+_pod = shape(rf'({_LABEL})_({_DNS})_([0-9a-f]{{32}}|[0-9a-f-]{{36}})')
 
 
 class Places(NamedTuple):
@@ -174,7 +174,7 @@ def parse_container_log(name: str) -> tuple[str, ContainerName] | None:
 
     Returns the ID and the names, ``None`` for other names.
     """
-    match = _log.fullmatch(name)
+    match = _log(name)
     if match is None:
         return None
     pod, namespace, container, container_id = match.groups()
@@ -186,7 +186,7 @@ def parse_pod_log(name: str) -> tuple[str, ContainerName] | None:
 
     Returns the UID and the names, ``None`` for other names.
     """
-    match = _pod.fullmatch(name)
+    match = _pod(name)
     if match is None:
         return None
     namespace, pod, uid = match.groups()
