@@ -123,7 +123,7 @@ def test_sleeping_gpu_is_one_sentence_with_the_key_that_wakes_it() -> None:
     reason = 'asleep (D3cold) for 5 min; press r to wake it'
     asleep = DeviceSample(device.key, device.info, 'asleep', reason)
     (line,) = panel(machine(asleep), 120).lines()[2:]
-    assert f'asleep    {reason[7:]} ' in line
+    assert f'asleep      {reason[7:]} ' in line
     assert '0!' not in line
 
 

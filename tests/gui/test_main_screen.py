@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from nvitop.gui.model.main_rows import main_rows
 from nvitop.gui.model.table import Column, place
 from nvitop.gui.render.geometry import Cells
 from nvitop.gui.state.app_state import AppState, ListPosition
+from nvitop.gui.state.jobs import job_key
 from nvitop.gui.state.lists import panel_rows, process_lines, relist
 from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.frame import draw_frame
@@ -163,3 +166,39 @@ def test_any_screen_is_drawn_safely_and_inside(
         assert lines[y][-1] in '│┤╮╯', lines[y]
     assert len(process_lines(state)) <= len(state.rows) + len(state.blocks)
     assert panel.processes >= 1
+
+
+@pytest.mark.parametrize(('width', 'height'), [(80, 24), (120, 40), (180, 60)])
+def test_no_heading_moves_in_a_minute_in_which_jobs_start_and_end(width: int, height: int) -> None:
+    """The first sample has all jobs; later ones have some of them, with other values."""
+    sample = SAMPLES['h100x8']
+    state = state_on('h100x8', width, height, view=ViewState())
+    random = Random(1)
+    seen = set()
+    for second in range(60):
+        ended = {job_key(each) for each in sample.processes if random.random() < 0.2}
+        few = tuple(each for each in sample.processes if job_key(each) not in ended)
+        few = tuple(
+            each._replace(
+                gpu_memory_bytes=random.randrange(1 << 36),
+                cpu_percent=3 * random.random() ** 9 * 1e3,
+            )
+            for each in few
+        )
+        devices = tuple(
+            each._replace(
+                gpu_utilization_percent=random.randrange(101),
+                temperature_celsius=random.randrange(30, 90),
+                power_usage_mw=random.randrange(70_000, 700_000),
+            )
+            for each in sample.devices
+        )
+        moment = sample._replace(processes=few if second else sample.processes, devices=devices)
+        state = arrived(state, moment)
+        lines = draw_frame(state, history_of(moment, 5)).lines()
+        headings = [
+            (y, line) for y, line in enumerate(lines) if ' UTIL ' in line or ' COMMAND' in line
+        ]
+        titles = tuple(y for y, line in enumerate(lines) if line.startswith(('├', '╭', '╰')))
+        seen.add((tuple((y, line.rstrip('│ ')) for y, line in headings), titles))
+    assert len(seen) == 1, '\n'.join(line for each in seen for _, line in each[0])

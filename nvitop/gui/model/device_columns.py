@@ -13,7 +13,7 @@ A row of one line and, if there is room, a row of three::
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Sequence, Tuple
+from typing import Callable, Iterable, NamedTuple, Sequence, Tuple
 
 from nvitop.basics.metrics import METRICS_BY_NAME, Metric
 from nvitop.basics.units import GiB
@@ -240,6 +240,17 @@ TALL_COLUMNS: tuple[Column, ...] = tuple(
 def state_text(row: GpuRow) -> str:
     """Return what a device is doing and the mark of its problem."""
     return ' '.join(filter(None, (row.word, row.mark)))
+
+
+def device_widths(rows: Iterable[GpuRow]) -> dict[str, int]:
+    """Return the widths of the widest texts of devices in columns that grow."""
+    widths = {'state': 0, 'word': 0, 'user': 0, 'job': 0}
+    for row in rows:
+        others = f' +{row.other_users}' if row.other_users else ''
+        texts = (state_text(row), row.word, row.user + others, row.job)
+        for name, text in zip(widths, texts):
+            widths[name] = max(widths[name], cell_width(text))
+    return widths
 
 
 def value_of(device: DeviceSample, metric: str) -> float | None:

@@ -271,8 +271,9 @@ class AppState(NamedTuple):
     rows: tuple[ProcessSample, ...] = ()
     #: The same processes by job, in the order of the list.
     blocks: tuple[tuple[Line, ...], ...] = ()
-    #: Widths of the widest values of processes.
+    #: Widths of the widest values of processes, and of devices, so far.
     widths: Mapping[str, int] = {}
+    device_widths: Mapping[str, int] = {}
     #: The rows of all devices.
     devices: tuple[GpuRow, ...] = ()
     #: Lines of the tree screen that match the filter, with their ancestors.

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Collection, Iterable, NamedTuple
+from typing import Any, Callable, Collection, Iterable, Mapping, NamedTuple
 
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
 from nvitop.gui.model.columns import TREE_COLUMNS, column_widths
+from nvitop.gui.model.device_columns import device_widths
 from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.main_rows import MainRows, main_rows
@@ -33,6 +34,10 @@ from nvitop.gui.state.process_rows import (
     unknown_among,
 )
 from nvitop.sampling.types import HostProcessSample, ProcessSample
+
+
+#: Minimum width of a column of processes.
+_HEADING = 4
 
 
 class ListOrder(NamedTuple):
@@ -146,16 +151,30 @@ def relist(state: AppState) -> AppState:
         state = state._replace(tagged_hosts=state.tagged_hosts & present)
     tree_rows = list_tree(state)
     blocks = group_by_job(rows, main.sort)
+    devices = device_rows(state.shown, state.found)
+    # Those of all processes, so that columns do not move while rows are filtered.
+    widths = {**column_widths(processes), 'gpu': labels_width(blocks)}
     return state._replace(
         rows=rows,
         blocks=blocks,
-        # Those of all processes, so that columns do not move while rows are filtered.
-        widths={**column_widths(processes), 'gpu': labels_width(blocks)},
-        devices=device_rows(state.shown, state.found),
+        widths=_widest(state.widths, widths),
+        devices=devices,
+        device_widths=_widest(state.device_widths, device_widths(devices)),
         main=main,
         tree_rows=tree_rows,
         tree_widths=_tree_widths(tree_rows),
     )
+
+
+def _widest(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
+    """Return the widths of columns, which never shrink: no heading moves when a job ends.
+
+    A column that is not needed appears with the first value that is wider than its heading.
+    """
+    return {
+        name: max(width, before.get(name, 0)) if width or before.get(name, 0) > _HEADING else 0
+        for name, width in now.items()
+    }
 
 
 def _drop_selection(state: AppState, screen: Screen, keys: Collection[object]) -> AppState:

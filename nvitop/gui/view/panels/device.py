@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
+from typing import Callable, Mapping, NamedTuple, Sequence
 
 from nvitop.basics.metrics import METRICS_BY_NAME, Metric
 from nvitop.basics.units import GiB
@@ -17,10 +17,10 @@ from nvitop.gui.model.device_columns import (
     LINE_FACTS,
     TALL_COLUMNS,
     Pieces,
+    device_widths,
     is_known,
     metric_style,
     metrics_of,
-    state_text,
     top_of,
     value_of,
 )
@@ -63,6 +63,8 @@ class DeviceView(NamedTuple):
     #: The selected device, and that of the selected process.
     selected: DeviceKey | None = None
     marked: DeviceKey | None = None
+    #: Widths of columns that were needed so far; empty in a report.
+    widths: Mapping[str, int] = {}
 
 
 def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) -> Cells | None:
@@ -136,7 +138,8 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
         if len(names) < 2:
             at = next(i for i, each in enumerate(all_columns) if each.name == 'name')
             all_columns[at] = all_columns[at]._replace(text=_profile)
-    jobs = _longest(row.job for row in rows)
+    widest = shown.widths or device_widths(rows)
+    jobs = widest['job']
     columns = [
         column._replace(
             title='' if column.name == 'job' and not jobs else column.title,
@@ -152,26 +155,25 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
     ]
     limit = max([(row.device.power_limit_mw or 0) // 1000 for row in rows])
     wanted = {
-        'name': _longest(_name_of(row) for row in rows if row.device.key.is_mig or len(names) > 1),
-        'state': _longest((state_text(row) if lines == 1 else row.word) for row in rows),
-        'user': max(
-            8,
-            _longest(
-                row.user + (f' +{row.other_users}' if row.other_users else '') for row in rows
-            ),
+        'name': _rounded(
+            max(
+                [cell_width(_name_of(r)) for r in rows if r.device.key.is_mig or len(names) > 1],
+                default=0,
+            )
         ),
+        'state': _rounded(widest['state'], 10) if lines == 1 else _rounded(widest['word'], 8),
+        'user': _rounded(widest['user'], 8),
         # The problem is below.
-        'job': max(24, jobs) if lines > 1 else max(8, jobs) if jobs else 0,
+        'job': _rounded(jobs, 24 if lines > 1 else 8) if jobs or lines > 1 else 0,
         'power': 2 * len(str(limit)) + 3,
     }
     # The index is above those of the processes.
     return place(columns, Cells(1, inside(width).right - 1), wanted)
 
 
-def _longest(texts: Iterable[str]) -> int:
-    """Return the width of the longest text, rounded up to a multiple of 4."""
-    longest = max((cell_width(text) for text in texts), default=0)
-    return -(-longest // 4) * 4
+def _rounded(width: int, least: int = 0) -> int:
+    """Return a width rounded up to a multiple of 4, so that it rarely changes, but at least ``least``."""
+    return least if width <= least else -(-width // 4) * 4
 
 
 def _profile(row: GpuRow, width: int) -> Pieces:

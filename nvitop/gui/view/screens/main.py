@@ -54,6 +54,7 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         # The page of a device has no other one to tell it from.
         None if main.shows_page else main.selected_device,
         None if selected is None else selected.device,
+        state.device_widths,
     )
     has_foreign = any(row.status == 'foreign' for row in state.rows)
     listed = ProcessView(
