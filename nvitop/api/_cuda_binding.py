@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import re
+import sys
 import threading
 from typing import Any, Callable, ClassVar, Iterable, Mapping, TypeVar, cast
 
@@ -67,8 +68,12 @@ class CodedError(Exception):
 
     @classmethod
     def describe(cls, value: int) -> str:
-        """Return the library's description of a return code, ``''`` if there is none."""
-        return ''
+        """Return the library's description of a return code, ``''`` if it is not loaded."""
+        module = sys.modules[cls.__module__]
+        try:
+            return str(module.cuGetErrorString(value)) if module.used_library() else ''
+        except CodedError:
+            return ''
 
 
 def parse_codes(prefix: str, table: str) -> dict[int, str]:

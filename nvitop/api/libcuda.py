@@ -65,16 +65,6 @@ class CUDAError(_cuda_binding.CodedError):
 
     names = ERROR_NAMES
 
-    @classmethod
-    def describe(cls, value: int) -> str:
-        """Return the driver's description of a return code, ``''`` if no driver is loaded."""
-        if _driver.loaded is None:
-            return ''
-        try:
-            return cuGetErrorString(value)
-        except CUDAError:
-            return ''
-
 
 _ERROR_CLASSES = _cuda_binding.make_subclasses(CUDAError)
 # The constants, and an exception class for each of them.

@@ -73,16 +73,6 @@ class cudaError(_cuda_binding.CodedError):
 
     names = ERROR_NAMES
 
-    @classmethod
-    def describe(cls, value: int) -> str:
-        """Return the runtime's description of a return code, ``''`` if no runtime is loaded."""
-        if _runtime.loaded is None:
-            return ''
-        try:
-            return cudaGetErrorString(value)
-        except cudaError:
-            return ''
-
 
 _ERROR_CLASSES = _cuda_binding.make_subclasses(cudaError)
 # The constants, and an exception class for each of them.
