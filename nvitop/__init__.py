@@ -12,10 +12,10 @@ the first query.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 from typing import TYPE_CHECKING
 
+from nvitop.basics.lazy import lazy_names
 from nvitop.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -32,45 +32,18 @@ if TYPE_CHECKING:
     from nvitop.claims.acquire import claim as claim
     from nvitop.select import select_devices as select_devices
 else:  # type checkers must not see a `__getattr__`: it would hide misspelled names
-    _SUBMODULES = frozenset(
-        [
-            'api',
-            'caching',
-            'collector',
-            'device',
-            'process',
-            'sampling',
-            'select',
-            'termcolor',
-            'utils',
-        ]
+    from nvitop.api import __all__ as _api_names
+
+    __all__ = [*_api_names, 'select_devices', 'claim']
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            __name__: 'api caching collector device process sampling select termcolor utils',
+            'nvitop.api': ' '.join(_api_names),
+            'nvitop.select': 'select_devices',
+            'nvitop.claims.acquire': 'claim',
+        },
     )
-
-    def __getattr__(name: str) -> object:
-        """Import a public name on first use, because commands such as `nvitop --help` need none."""
-        if name in _SUBMODULES:
-            return importlib.import_module(f'nvitop.{name}')
-        if name.startswith('_') and name != '__all__':
-            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-        from nvitop import api
-
-        if name == '__all__':
-            value = [*api.__all__, 'select_devices', 'claim']
-        elif name == 'select_devices':
-            value = importlib.import_module('nvitop.select').select_devices
-        elif name == 'claim':
-            value = importlib.import_module('nvitop.claims.acquire').claim
-        elif name in api.__all__:
-            value = getattr(api, name)
-        else:
-            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-        # setdefault: two threads that import a name at the same time get the same object.
-        return globals().setdefault(name, value)
-
-    def __dir__() -> list[str]:
-        """Return all names, including those that are imported on first use."""
-        return sorted({*globals(), *_SUBMODULES, *__getattr__('__all__')})
-
 
 if os.environ.get('NVITOP_DEMO'):
     # A broken binding is reported by what needs it. Ctrl-C here would be a traceback of any command.

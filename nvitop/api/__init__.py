@@ -31,26 +31,7 @@ if TYPE_CHECKING:
     from nvitop.api.process import HostProcess as HostProcess
     from nvitop.api.process import command_join as command_join
     from nvitop.api.snapshots import take_snapshots as take_snapshots
-    from nvitop.api.utils import Snapshot as Snapshot
-    from nvitop.api.utils import colored as colored
-    from nvitop.api.utils import set_color as set_color
-    from nvitop.basics.units import NA as NA
-    from nvitop.basics.units import SIZE_UNITS as SIZE_UNITS
-    from nvitop.basics.units import UINT_MAX as UINT_MAX
-    from nvitop.basics.units import ULONGLONG_MAX as ULONGLONG_MAX
-    from nvitop.basics.units import GiB as GiB
-    from nvitop.basics.units import KiB as KiB
-    from nvitop.basics.units import MiB as MiB
-    from nvitop.basics.units import NaType as NaType
-    from nvitop.basics.units import NotApplicable as NotApplicable
-    from nvitop.basics.units import NotApplicableType as NotApplicableType
-    from nvitop.basics.units import PiB as PiB
-    from nvitop.basics.units import TiB as TiB
-    from nvitop.basics.units import boolify as boolify
-    from nvitop.basics.units import bytes2human as bytes2human
-    from nvitop.basics.units import human2bytes as human2bytes
-    from nvitop.basics.units import timedelta2human as timedelta2human
-    from nvitop.basics.units import utilization2string as utilization2string
+    from nvitop.api.utils import *
     from nvitop.collector import ResourceMetricCollector as ResourceMetricCollector
     from nvitop.collector import collect_in_background as collect_in_background
 
