@@ -134,6 +134,11 @@ def test_parents_and_children_are_host_processes(child: subprocess.Popen[bytes])
     assert process in HostProcess().children(recursive=True)
     assert all(type(parent) is HostProcess for parent in process.parents())
     assert process.parents()[-1].parent() is None
+    names = observed.names_above(100)
+    parents = psutil.Process().parents()
+    assert names
+    assert all(each.name().startswith(name) for each, name in zip(parents, names))
+    assert {os.getpid(), *(each.pid for each in parents)} <= observed.own_ancestry()
 
 
 @linux_only
@@ -202,6 +207,7 @@ def test_changed_owner_is_noticed(
         procfs, 'read_stat', lambda pid: (stat := real(pid)) and stat._replace(owner=12345)
     )
     assert process.facts().username == process.username() == 'alice'
+    assert process.owner_reading().owner is not None
 
 
 # CPU usage
