@@ -398,65 +398,9 @@ def _odd_processes() -> Sample:
     return machine(device, processes=processes)
 
 
-def _wddm() -> Sample:
-    device = gpu(
-        0, 'NVIDIA RTX 6000 Ada Generation', total=48 * GIB, memory_used_bytes=3 * GIB,
-        gpu_utilization_percent=12, memory_utilization_percent=5, display_active='Enabled',
-        persistence_mode=None, current_driver_model='WDDM', mig_mode=None, fan_speed_percent=30,
-        power_limit_mw=300_000,
-    )  # fmt: skip
-    processes = tuple(
-        process(
-            device, pid, command, type='C+G', gpu_memory_bytes=None,
-            gpu_sm_utilization_percent=None, gpu_memory_utilization_percent=None, cpu_percent=0.0,
-        )
-        for pid, command in [
-            (4, r'C:\Windows\explorer.exe'),
-            (31448, r'"C:\Program Files\Blender\blender.exe" scene.blend'),
-        ]
-    )  # fmt: skip
-    host = HOST._replace(
-        hostname='DESKTOP-1', load_average=None, swap_percent=None, swap_used_bytes=None
-    )
-    return machine(device, processes=processes, host=host, driver_version='551.61')
-
-
-def _extreme() -> Sample:
-    """Return a machine with the largest possible numbers, which must not move a border."""
-    device = gpu(
-        0, 'NVIDIA GB300 NVL72', total=1500 * GIB, memory_used_bytes=1499 * GIB,
-        gpu_utilization_percent=100, memory_utilization_percent=100, temperature_celsius=105,
-        power_usage_mw=12_345_000, power_limit_mw=14_000_000, fan_speed_percent=130,
-        total_volatile_uncorrected_ecc_errors=12_345_678_901, performance_state='P15',
-        compute_mode='Exclusive Process', sm_clock_mhz=12_345, memory_clock_mhz=123_456,
-    )  # fmt: skip
-    kilowatt = gpu(
-        17, 'NVIDIA B200', total=180 * GIB, memory_used_bytes=12 * GIB,
-        gpu_utilization_percent=7, power_usage_mw=999_600, power_limit_mw=1_000_000,
-    )  # fmt: skip
-    processes = (
-        process(
-            device, 4294967295, TRAIN, gpu_memory_bytes=1499 * GIB, cpu_percent=98765.4,
-            memory_percent=100.0, running_time_seconds=1234.5 * 86400,
-        ),
-        process(kilowatt, 9, TRAIN, running_time_seconds=4 * 86400.0, cpu_percent=1000.0),
-    )  # fmt: skip
-    host = HOST._replace(
-        load_average=(12345.6, 999.994, 100.0), cpu_percent=100.0,
-        memory_used_bytes=2_000_000 * GIB, memory_percent=100.0, uptime_seconds=4321 * 86400.0,
-        hostname='a' * 80, username='b' * 80, is_superuser=True, wsl='Ubuntu-24.04',
-    )  # fmt: skip
-    return machine(device, kilowatt, processes=processes, host=host)
-
-
 #: Name of the scenario → sample.
 SAMPLES: dict[str, Sample] = {
     'no-gpu': machine(),
-    'no-driver': machine(
-        driver_version=None,
-        cuda_driver_version=None,
-        problems=(Problem('driver', 'initialization', 'Driver Not Loaded', 'error'),),
-    ),
     'one': _one(),
     'h100x8': _h100x8(),
     'mig': _mig(),
@@ -466,8 +410,6 @@ SAMPLES: dict[str, Sample] = {
     'hostile': _hostile(),
     'processes200': _processes200(),
     'odd-processes': _odd_processes(),
-    'wddm': _wddm(),
-    'extreme': _extreme(),
     'simulated': _h100x8()._replace(simulated='dgx-h100'),
     'nothing-yet': Sample(timestamp=NOW),
 }

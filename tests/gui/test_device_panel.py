@@ -64,23 +64,6 @@ def history_of(sample: Sample, count: int = 60) -> History:
     return history
 
 
-def test_more_lines_show_facts_and_the_problem_and_make_the_history_taller() -> None:
-    hot = gpu(0, 'A', temperature_celsius=93, sm_clock_mhz=1005, gpu_utilization_percent=87)
-    hot = hot._replace(info=hot.info._replace(temperature_slowdown_threshold_celsius=89))
-    sample = machine(hot)
-    one = panel(sample, 120, 1, history=history_of(sample))
-    assert {'TEMP', 'POWER', 'CLOCK'} <= {*one.lines()[1].split()}
-    assert styles_of(one, '93°C') == styles_of(one, '!') == {_WARNING}
-    four = panel(sample, 120, 5, history=history_of(sample))
-    assert not {'TEMP', 'POWER', 'CLOCK'} & {*four.lines()[1].split()}
-    text = '\n'.join(four.lines())
-    assert 'too hot: 93°C, slows down at 89°C' in text
-    assert 'Check fans' in text
-    assert '1005 MHz' in text
-    assert sum('█' in line[90:] for line in four.lines()) == 4
-    assert styles_of(four, 'too hot') == {_WARNING}
-
-
 def test_columns_without_any_value_give_up_their_place() -> None:
     silent = gpu(0, 'A', temperature_celsius=None, power_usage_mw=None)
     heading = panel(machine(silent), 160).lines()[1].split()

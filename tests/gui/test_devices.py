@@ -13,25 +13,12 @@ from nvitop.gui.state.lists import process_lines
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
-from nvitop.sampling.types import DeviceKey, DeviceSample, Problem
-from tests.gui.drawing import click_hit, lines_of, state_on, text_of
-from tests.gui.driving import after, arrived, demand_of, press, pressed, state_of, texts
+from nvitop.sampling.types import DeviceSample, Problem
+from tests.gui.drawing import click_hit, state_on, text_of
+from tests.gui.driving import after, arrived, demand_of, press, pressed, state_of
 from tests.gui.samples import SAMPLES
 
 EIGHT = SAMPLES['h100x8']
-
-
-def devices_of(keys: str) -> set[DeviceKey]:
-    return {row.key.device for row in pressed(state_of(EIGHT), *keys.split()).rows}
-
-
-def test_digits_select_a_gpu_and_its_processes() -> None:
-    key = EIGHT.processes[0].key.device
-    index = str(key.physical_index)
-    assert devices_of(index) == {key}
-    assert len(devices_of(f'{index} {index}')) > 1
-    assert '[GPU 7]' in lines_of(state_on('h100x8', 120, 30, '7'))[0]
-    assert texts(pressed(state_of(EIGHT), '9')) == ['There is no GPU 9']
 
 
 def test_enter_on_a_problem_selects_its_gpu() -> None:

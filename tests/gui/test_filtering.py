@@ -35,35 +35,22 @@ PROCESS = ProcessSample(
     ('text', 'expected'),
     [
         ('', True),
-        ('train', True),
         ('TRAIN', False),
-        ('train absent', False),
         ('.*', False),
         ('4321', True),
-        ('432', False),
         ('ann', True),
         ('user:Ann', False),
-        ('user:', True),
-        ('user:"', True),
         ('user:"ann"', True),
         ('user:"an"', False),
         ('user:"an', False),
         ('pid:43', True),
-        ('pid:21', False),
         ('GPU:1', True),
-        ('User:an', True),
         ('gpu:1:0', True),
-        ('gpu:0', False),
         ('gpu:MIG-ab', True),
         ('type:c', True),
-        ('type:C+G', True),
         ('type:x', True),
-        ('type:m', False),
         ('owner:pod', True),
-        ('owner:5ba385ca-b6e6', True),
-        ('owner:web', True),
         ('JOB:train-0', True),
-        ('job:slurm', False),
         ('user:ann gpu:1 train', True),
         ('user:ann gpu:2 train', False),
     ],
@@ -187,10 +174,3 @@ def test_search_marks_its_match() -> None:
     assert not [
         span for span in draw_frame(pressed(state, 'Esc'), History()).row(20) if span[2].reverse
     ]
-
-
-def test_search_without_a_match_restores_the_selection() -> None:
-    state = pressed(state_of(MANY), 'Down', 'Down')
-    found = pressed(state, '/', *str(state.rows[9].key.pid))
-    assert found.selected == state.rows[9].key
-    assert pressed(found, 'q').selected == state.selected

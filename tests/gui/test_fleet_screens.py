@@ -18,14 +18,7 @@ from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS
 from nvitop.gui.fleet.state import fleet_of, listed, selected, update_fleet
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import (
-    FleetArrived,
-    FleetFailed,
-    KeyPressed,
-    MousePressed,
-    OpenHost,
-    Quit,
-)
+from nvitop.gui.state.events import FleetArrived, FleetFailed, KeyPressed, MousePressed, OpenHost
 from nvitop.gui.state.keymap import rebind
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
@@ -189,11 +182,6 @@ def test_free_gpus_are_filtered_and_findings_are_counted() -> None:
     assert [gpu.is_free for _, gpu in listed(gpus)[95:97]] == [True, False]
     state, _ = update_fleet(state, KeyPressed('Esc'))
     assert fleet_of(state).sums == fleet_of(state).everything
-
-
-@pytest.mark.parametrize('key', ['', 'g', 'U', 'J', '!', 'h'])
-def test_ctrl_c_quits_on_each_screen(key: str) -> None:
-    assert update_fleet(screen(3, 80, 24, *key), KeyPressed('Ctrl-C'))[1] == (Quit(),)
 
 
 def test_enter_opens_the_selected_host() -> None:

@@ -39,15 +39,6 @@ def test_last_row_follows_the_selection() -> None:
     assert 'Esc Clear' in last_row('t Down Space')
 
 
-def test_paused_display_names_the_keys_that_resume_and_travel_first() -> None:
-    paused = state_with_hints('z')._replace(origin=Origin(can_travel=True))
-    shown = ' h Help  z Resume  ( ) Step  { } Minute  b Go to  Up Down Select'
-    assert lines_of(paused)[-1].startswith(shown)
-    recording = paused._replace(frozen=None, origin=Origin(is_live=False, can_travel=True))
-    assert ' n N Event  z Pause  ( ) Step' in lines_of(recording)[-1]
-    assert last_row('! z') == ' h Help  z Resume  Enter GPU  o Sort  / Search  \\ Filter  q Back'
-
-
 def test_last_row_names_only_keys_that_lead_somewhere() -> None:
     assert last_row('h').startswith(' PageUp PageDown Scroll')
     assert last_row('h', height=200) == ' / Search  q Back'

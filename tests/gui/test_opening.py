@@ -43,18 +43,7 @@ def test_screen_without_a_description_is_an_error() -> None:
 @pytest.mark.parametrize(
     ('screen', 'key', 'notice'),
     [
-        (
-            Screen.TREE,
-            'Enter',
-            'Enter works only on the main screen, in the problems (!), in the users (U), in the columns (C) and in the events (V)',
-        ),
-        (Screen.TREE, 'C', 'C works only on the main screen'),
         (Screen.METRICS, 'T', 'T works only on the main screen and in the tree (t)'),
-        (
-            Screen.COLUMNS,
-            'o',
-            'o works only on the main screen, in the problems (!) and in the users (U)',
-        ),
         (Screen.PROBLEMS, 'v', 'v works only in the environment (e)'),
         (Screen.MAIN, 'x', 'x works only in the tree (t)'),
         (Screen.MAIN, 'F12', 'F12: unknown key; h lists the keys'),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import curses
 import os
-import resource
 import signal
 import sys
 import threading
@@ -36,21 +35,6 @@ def keyboard() -> Iterator[tuple[PosixInput, int]]:
     os.close(read)
     with contextlib.suppress(OSError):  # a test may have hung up
         os.close(write)
-
-
-def test_more_than_1024_descriptors_can_be_open() -> None:
-    read, write = os.pipe()
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    high = 1100
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], high + 1), limits[1]))
-    os.dup2(read, high)
-    source = PosixInput(high, lambda: (100, 30))
-    os.write(write, b'q')
-    assert source.wait(PATIENCE) == [KeyPressed('q')]
-    source.close()
-    for descriptor in (high, read, write):
-        os.close(descriptor)
-    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def test_escape_is_a_key_after_the_delay(keyboard: tuple[PosixInput, int]) -> None:

@@ -11,7 +11,7 @@ from nvitop.gui.state.events import ClockTicked, KeyPressed, SampleArrived, Sign
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import DeviceKey, Problem
 from tests.gui.drawing import lines_of, state_on, text_of
-from tests.gui.driving import after, pressed, update_all
+from tests.gui.driving import after, update_all
 from tests.gui.samples import NOW, SAMPLES
 
 pytestmark = pytest.mark.usefixtures('utc')
@@ -43,20 +43,6 @@ def test_cards_have_severity_advice_and_time_and_the_last_one_what_is_missing() 
     assert re.match('○ past +GPU 0:2  status: Invalid Argument', lines[4])
     assert lines[4].endswith('last 03:04:05')
     assert re.match('· +Not available  power usage and 3 more: several GPUs', lines[6])
-
-
-def test_findings_are_cards_with_evidence_and_advice() -> None:
-    lost = SAMPLES['lost']
-    state = state_on('lost', 120, 24, '!')
-    lines = [line.strip('│ ') for line in lines_of(state)]
-    assert re.match('► ● CRITICAL +GPU 1  lost: inaccessible', lines[2])
-    assert lines[3].startswith('Reboot, or reset it')
-    whole = ' '.join(lines_of(pressed(state, 'Down')))
-    assert '(now, since 03:04:05). Stop its processes' in whole
-    # The cursor stays on its card if others come before it.
-    later = lost._replace(sequence=2, timestamp=NOW + 60, devices=lost.devices)
-    moved, _ = update(pressed(state, 'Down'), SampleArrived(later))
-    assert '► ● CRITICAL  GPU 2' in text_of(moved)
 
 
 def test_failed_signal_is_listed_as_a_problem() -> None:

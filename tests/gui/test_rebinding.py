@@ -13,11 +13,8 @@ from nvitop.gui.monitor_screens import MONITOR, SCREENS
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.bindings import USUAL, USUAL_KEYS
 from nvitop.gui.state.events import Quit, SampleArrived
-from nvitop.gui.state.help_contents import help_lines
 from nvitop.gui.state.keymap import Keymap, rebind
 from nvitop.gui.state.update import update
-from nvitop.gui.view.frame import draw_frame
-from nvitop.sampling.history import History
 from tests.gui.drawing import state_on
 from tests.gui.driving import keys_that_open, press
 from tests.gui.samples import SAMPLES
@@ -38,10 +35,6 @@ def state_with(keymap: Keymap) -> AppState:
     return update(state, SampleArrived(SAMPLES['h100x8']._replace(sequence=1)))[0]
 
 
-def screen_of(state: AppState) -> list[str]:
-    return draw_frame(state, History()).lines()
-
-
 def test_configured_key_replaces_the_default_one() -> None:
     state = state_with(rebound(quit=['F10'], sort_by_pid=['P', 'x p'], kill=[]))
     assert press(state, 'F10')[1] == (Quit(),)
@@ -53,31 +46,6 @@ def test_configured_key_replaces_the_default_one() -> None:
     assert press(state, 'o', 'g')[0].main.sort == Sort('gpu_memory')
     assert press(state, 'Down', 'K')[0].dialog is None
     assert press(state, 'Down', 'T')[0].dialog is not None
-
-
-def test_key_is_taken_from_other_actions_on_all_screens() -> None:
-    keymap = rebound(open_tree=['z', 'q'])
-    for screen in SCREENS:
-        names = {found.name for key in 'zq' for found in keymap.find_all(screen, key)}
-        assert names <= {'open-tree', 'back'}
-    leaving = keymap.find(Screen.TREE, 'q')
-    assert leaving is not None
-    assert leaving.name == 'back'  # the key that opens a screen leaves it
-
-
-def test_help_and_hints_show_the_configured_keys() -> None:
-    keymap = rebound(help=['F2'], quit=['X'], kill=['Ctrl-K'], terminate=[], reveal=['y'])
-    state = state_with(keymap)
-    state = state._replace(view=state.view._replace(shows_hints=True), width=120)
-    selected, _ = press(state, 'Down')
-    hints = screen_of(selected)[-1]
-    assert hints.startswith(' F2 Help')
-    assert 'Ctrl-K Kill' in hints or '^K Kill' in hints
-    assert hints.rstrip().endswith('X Quit')
-    lines = screen_of(press(state, 'F2')[0])
-    keys = {entry.text: entry.keys for line in help_lines(state) for entry in line}
-    assert keys['quit and print a report'].strip() == 'X'
-    assert lines[-1].rstrip().endswith('q Back')
 
 
 @pytest.mark.parametrize(

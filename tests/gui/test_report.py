@@ -63,12 +63,8 @@ def test_filtered_report_shows_how_many_processes_match() -> None:
         (Options(), ['C', 'G', 'C+G', 'M', None]),
         (Options(compute=True), ['C', 'C+G', 'M']),
         (Options(only_compute=True), ['C', 'M', None]),
-        (Options(graphics=True), ['G', 'C+G']),
         (Options(only_graphics=True), ['G']),
-        (Options(compute=True, graphics=True), ['C+G']),
-        (Options(only_compute=True, only_graphics=True), []),
         (Options(users=('alice',)), ['C', 'G', 'C+G', 'M', None]),
-        (Options(users=('nobody',)), []),
         (Options(users=()), []),
     ],
 )

@@ -31,16 +31,6 @@ def row_of_selected(state: AppState) -> int | None:
     return layout.row_of(index) if index in layout.shown else None
 
 
-def test_arrows_select_and_stop_at_the_ends() -> None:
-    state, effects = press(state_of(MANY), 'Down')
-    assert (state.selected, effects) == (state.rows[0].key, ())
-    state, effects = press(state, 'Up')
-    assert (state.selected, effects) == (state.rows[0].key, (RingBell(),))
-    state, effects = press(state, 'End')
-    assert (state.selected, effects) == (state.rows[-1].key, ())
-    assert press(state, 'Down')[1] == (RingBell(),)
-
-
 def test_selection_follows_the_process_until_it_exits() -> None:
     state = pressed(state_of(MANY), 'Down', 'Down')
     selected = state.selected
@@ -60,14 +50,6 @@ def test_reused_pid_loses_its_tag() -> None:
         for p in MANY.processes
     )
     assert arrived(state, MANY._replace(processes=reborn)).main.tagged == frozenset()
-
-
-def test_space_tags_and_moves_on() -> None:
-    state = pressed(state_of(MANY), 'Down', 'Space', 'Space')
-    assert state.main.tagged == {state.rows[0].key, state.rows[1].key}
-    assert state.selected == state.rows[2].key
-    assert pressed(state, 'Up', 'Space').main.tagged == {state.rows[0].key}
-    assert pressed(state_of(MANY), 'Space', 'Space').main == state.main
 
 
 def test_esc_clears_the_filter_first_and_then_selection_and_tags() -> None:

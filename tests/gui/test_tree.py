@@ -5,17 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.gui.model.choices import ProcessFilter, Screen
-from nvitop.gui.monitor_screens import MONITOR
-from nvitop.gui.state.app_state import AppState
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.process_rows import build_tree
-from nvitop.sampling.types import (
-    HostProcessSample,
-    ProcessKey,
-    ProcessSample,
-    ProcessStatus,
-    Sample,
-)
+from nvitop.sampling.types import HostProcessSample, ProcessStatus
 from tests.gui.driving import MANY, arrived, pressed, state_of
 from tests.gui.samples import with_families
 
@@ -43,11 +35,6 @@ def test_branches() -> None:
     assert drawn(processes) == ['1', '├─ 20', '│  ├─ 30', '│  └─ 31', '└─ 21', '   └─ 40', '9']
 
 
-def test_chain_of_thousands_of_processes() -> None:
-    chain = [process(pid, pid - 1) for pid in range(1, 5000)]
-    assert len(build_tree(chain)) == 4999
-
-
 @given(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 12)), max_size=15))
 def test_every_process_has_one_line(pairs: list[tuple[int, int]]) -> None:
     processes = [process(pid, parent) for pid, parent in pairs]
@@ -70,27 +57,3 @@ def test_tree_opens_at_the_selected_process_and_returns_its_selection() -> None:
     state = pressed(state, 'Down', 'Down', 't')
     assert (state.screen, state.selected) == (Screen.MAIN, state.rows[2].key)
     assert pressed(state, 't', 'Home', 't').selected is None
-
-
-def pids_in_tree(sample: Sample, wanted: ProcessFilter, *keys: str) -> tuple[AppState, list[int]]:
-    """Return the state after opening the tree with a filter of the options, and the PIDs in it."""
-    state = AppState(MONITOR, width=120, height=40)
-    state = arrived(state._replace(main=state.main._replace(filter=wanted)), sample)
-    state = pressed(state, 't', *keys)
-    return state, [row.process.pid for row in state.tree_rows]
-
-
-def test_child_that_the_options_hide_is_shown_only_as_an_ancestor() -> None:
-    device = MANY.processes[0].key.device
-    keys = [ProcessKey(pid, 1.0, device) for pid in (10, 11, 12)]
-    family = (
-        HostProcessSample(10, 1.0, None, 'ann', devices=(device,)),
-        HostProcessSample(11, 1.0, 10, 'ann', devices=(device,)),
-        HostProcessSample(12, 1.0, 11, 'ann', devices=(device,)),
-        HostProcessSample(13, 1.0, 12, 'bob'),
-        HostProcessSample(14, 1.0, 13, 'bob'),
-    )
-    uses = tuple(ProcessSample(key, 'C', username='ann') for key in keys)
-    sample = MANY._replace(processes=uses, host_processes=family)
-    for pid, shown in ((10, [10]), (11, [10, 11]), (12, [10, 11, 12, 13]), (9, [])):
-        assert pids_in_tree(sample, ProcessFilter(pids=frozenset({pid})))[1] == shown

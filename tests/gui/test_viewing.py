@@ -9,7 +9,7 @@ from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.state.events import RingBell, SaveSettings, SettingsSaved
 from nvitop.gui.state.lists import panel_rows
 from nvitop.gui.state.update import update
-from tests.gui.driving import MANY, arrived, press, pressed, state_of, texts
+from tests.gui.driving import press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES
 
 # Panels
@@ -19,11 +19,9 @@ from tests.gui.samples import SAMPLES
     ('size', 'key', 'notice'),
     [
         ((60, 20), 'f', 'Full panels need 79 columns'),
-        ((100, 10), 'f', 'Full panels need 11 rows'),
         ((60, 9), 'c', 'Already compact'),
         ((60, 16), 'a', 'Already as large as possible'),
         ((80, 24), 'c', ''),
-        ((80, 24), 'f', ''),
         ((120, 60), 'f', ''),
     ],
 )
@@ -62,16 +60,6 @@ def test_hosts_without_room_are_hidden_in_advance_and_not_shown_by_accident() ->
 
 
 # Freezing
-
-
-def test_freezing_stops_the_display_but_not_measuring() -> None:
-    state = arrived(pressed(state_of(MANY), 'z'), MANY._replace(processes=()))
-    assert state.sample.processes == ()
-    assert state.shown.processes == MANY.processes
-    assert state.rows
-    state = pressed(state, 'z')
-    assert state.shown is state.sample
-    assert state.rows == ()
 
 
 def test_w_saves_the_choices_and_shows_where() -> None:
