@@ -17,6 +17,7 @@ from unittest import mock
 import pytest
 
 import nvitop
+from nvitop.sampling import events
 from tests.api.machines import machine as make_machine
 
 #: A machine with everything that the examples use.
@@ -95,7 +96,8 @@ def names() -> dict[str, Any]:
 
 @pytest.fixture(scope='module', autouse=True)
 def running() -> Iterator[None]:
-    with make_machine(MACHINE, processes='real'):
+    # A watcher of events ends when its wait does.
+    with make_machine(MACHINE, processes='real'), mock.patch.object(events, 'WAIT_MS', 100):
         yield
 
 

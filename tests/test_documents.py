@@ -77,6 +77,10 @@ FILES = {
 }
 
 
+def page_text(page: str) -> str:
+    return (ROOT / page).read_text(encoding='utf-8')
+
+
 def stand_ins(page: str) -> dict[str, Any]:
     """Return names that a page takes from the reader's program: a training, a logger."""
     anything = mock.MagicMock()
@@ -214,7 +218,7 @@ def test_blocks_run(page: str, tmp_path: pathlib.Path) -> None:
 
 
 def test_readme_begins_with_a_picture_and_two_commands() -> None:
-    lines = (ROOT / 'README.md').read_text(encoding='utf-8').splitlines()
+    lines = page_text('README.md').splitlines()
     assert lines[4].startswith('![')
     first = blocks_of('README.md')[0]
     assert first.line < 12
@@ -225,20 +229,8 @@ def test_readme_begins_with_a_picture_and_two_commands() -> None:
     assert len(lines) <= 130
 
 
-def test_readme_compares_as_the_comparison_does() -> None:
-    readme, page = (
-        (ROOT / name).read_text(encoding='utf-8') for name in ('README.md', 'docs/performance.md')
-    )
-    rows = readme.partition('## Comparison')[2].partition('##')[0].strip().splitlines()
-    rows = [line for line in rows if line.startswith('|')]
-    assert len(rows) > 10
-    assert set(rows) <= set(page.splitlines())
-
-
 def test_messages_in_troubleshooting_are_those_of_the_program() -> None:
-    text = (
-        (ROOT / 'docs/troubleshooting.md').read_text(encoding='utf-8').partition('## Questions')[0]
-    )
+    text = page_text('docs/troubleshooting.md').partition('## Questions')[0]
     quoted = re.findall(r'`([^`]+)`', ' '.join(re.findall(r'^\| (.*?) \|', text, re.MULTILINE)))
     source = ''.join(
         path.read_text(encoding='utf-8') for path in sorted((ROOT / 'nvitop').rglob('*.py'))
@@ -249,7 +241,7 @@ def test_messages_in_troubleshooting_are_those_of_the_program() -> None:
 
 
 def test_environment_variables_are_documented() -> None:
-    text = (ROOT / 'docs/command-line.md').read_text(encoding='utf-8')
+    text = page_text('docs/command-line.md')
     table = text.partition('## Environment variables')[2].partition('##')[0]
     documented = set(re.findall(r'`([A-Z_]+)`', ''.join(re.findall(r'^\| (.*?) \|', table, re.M))))
     source = '\n'.join(
@@ -266,7 +258,7 @@ def test_environment_variables_are_documented() -> None:
 
 
 def test_fields_of_snapshots_are_listed() -> None:
-    section = (ROOT / 'docs/library.md').read_text('utf-8').partition('## Fields of snapshots')[2]
+    section = page_text('docs/library.md').partition('## Fields of snapshots')[2]
     processes, devices = (
         {
             name + suffix
@@ -286,7 +278,7 @@ def test_fields_of_snapshots_are_listed() -> None:
 
 def test_links_have_targets() -> None:
     for page in PAGES:
-        text = (ROOT / page).read_text(encoding='utf-8')
+        text = page_text(page)
         for name, anchor in re.findall(r'\]\((?!\w+://)([^)#\s]*)#?([^)\s]*)\)', text):
             target = (ROOT / page).parent / name if name else ROOT / page
             assert target.exists(), (page, name)
@@ -304,30 +296,16 @@ def test_code_is_fenced() -> None:
     assert not {page: lines for page in PAGES if (lines := list(indented_code(page)))}
 
 
-def test_exceptions_for_commands_are_used() -> None:
-    commands = [
-        command
-        for page in PAGES
-        for block in blocks_of(page)
-        if block.language in ('sh', 'console')
-        for command in commands_of(block.text.replace('$ ', ''))
-    ]
-    for start in NOT_RUN:
-        assert any(re.match(start, command) for command in commands), start
-
-
-def test_named_files_exist() -> None:
-    named = r'`((?:nvitop|tests|docs|tools|examples|benchmarks)/[\w/]+\.(?:py|json|md))`'
+def test_named_paths_exist_and_the_architecture_page_names_every_package() -> None:
     for page in PAGES:
-        for name in re.findall(named, (ROOT / page).read_text(encoding='utf-8')):
-            assert (ROOT / name).exists(), (page, name)
-
-
-def test_architecture_page_names_every_package_and_only_existing_paths() -> None:
-    text = (ROOT / 'docs' / 'architecture.md').read_text(encoding='utf-8')
-    packages = {path.parent.name for path in (ROOT / 'nvitop').glob('*/__init__.py')}
-    named = {re.split(r'[/.]', word)[0] for word in re.findall(r'`([\w/.]+)`', text)}
-    assert packages <= named
+        for path in re.findall(
+            r'`((?:nvitop|tests|docs|tools|examples|benchmarks)/[\w/]+\.(?:py|json|md))`',
+            page_text(page),
+        ):
+            assert (ROOT / path).exists(), (page, path)
+    text = page_text('docs/architecture.md')
     for path in re.findall(r'`((?:[a-z_]+/)+\w+(?:\.py)?)`', text):
         places = [ROOT / path, ROOT / 'nvitop' / path]
         assert any(p.exists() or p.with_suffix('.py').exists() for p in places), path
+    packages = {path.parent.name for path in (ROOT / 'nvitop').glob('*/__init__.py')}
+    assert packages <= {re.split(r'[/.]', word)[0] for word in re.findall(r'`([\w/.]+)`', text)}
