@@ -81,8 +81,10 @@ def test_initializations_are_counted(library: FakeLibrary, steps: tuple[str, ...
         'restart': libnvml.restart_nvml,
         'query': handle,
     }
-    with cast(Any, libnvml):
-        pass
+    module = cast(Any, libnvml)
+    with module, module:
+        assert library.calls['nvmlInitWithFlags'] == 1
+    assert library.calls['nvmlShutdown'] == 1
     library.calls.clear()
     for step in steps:
         act, starts, ends = step.split()

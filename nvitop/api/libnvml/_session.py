@@ -45,8 +45,6 @@ class Session:
         self._is_reported = False
         self._is_replaced = False
         self._real_library: object = None
-        self._contexts = 0
-        self._is_context_owner = False
         self._forgetters: list[Callable[[], None]] = []
 
     @property
@@ -197,22 +195,12 @@ class Session:
     def enter(self) -> None:
         """Begin a ``with`` block, in which NVML is initialized."""
         with self._lock:
-            if not self.ready:
-                self.init()
-                self._is_context_owner = True
-            self._contexts += 1
+            self.init(*self.flags[-1:])
 
     def exit(self) -> None:
-        """End a ``with`` block; the last one shuts NVML down if a block has initialized it."""
-        with self._lock:
-            self._contexts -= 1
-            if self._contexts == 0 and self._is_context_owner:
-                self._is_context_owner = False
-                if self.ready:
-                    try:
-                        self.shutdown()
-                    except NVMLError as error:
-                        debug('Could not shut NVML down: %s', error)
+        """End a ``with`` block, and shut NVML down if nothing else has initialized it."""
+        with contextlib.suppress(NVMLError):
+            self.shutdown()
 
     def calls_in_flight(self) -> dict[int, str]:
         """Return the NVML function that each other thread is inside, by thread identifier.

@@ -35,7 +35,6 @@ from nvitop.gui.state.process_rows import (
 )
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
-
 #: Minimum width of a column of processes.
 _HEADING = 4
 
