@@ -66,30 +66,12 @@ def test_keras_passes_the_metrics_to_other_callbacks(
     machine: simulation.Machine, tmp_path: Path
 ) -> None:
     keras: Any = importlib.import_module('keras')
-    torch_writer = importlib.import_module('torch.utils.tensorboard').SummaryWriter
     from nvitop.callbacks.keras import GpuStatsLogger
-
-    class ToTensorBoard(keras.callbacks.Callback):  # type: ignore[misc]  # - mypy does not see Keras
-        """Replaces the callback TensorBoard of Keras, which needs TensorFlow."""
-
-        def on_train_begin(self, logs: Any = None) -> None:
-            self.writer, self.step = torch_writer(tmp_path / 'events'), 0
-
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-            add_scalar_dict(self.writer, 'batch', logs, self.step)
-            self.step += 1
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            add_scalar_dict(self.writer, 'epoch', logs, epoch)
-
-        def on_train_end(self, logs: Any = None) -> None:
-            self.writer.close()
 
     history = fit_keras(
         [
             GpuStatsLogger(['/gpu:0', '/gpu:1'], intra_step_time=True, inter_step_time=True),
             keras.callbacks.CSVLogger(str(tmp_path / 'log.csv')),
-            ToTensorBoard(),
         ]
     ).history
     expected = {**stats_of('0'), **stats_of('1')}
@@ -102,15 +84,6 @@ def test_keras_passes_the_metrics_to_other_callbacks(
         assert history[key] == [value] * EPOCHS
         assert [float(row[key]) for row in rows] == [value] * EPOCHS
     assert [float(row['loss']) for row in rows] == history['loss']
-
-    events = read_events(tmp_path / 'events')
-    for key, value in expected.items():
-        assert events[f'batch/{key}'] == [(step, value) for step in range(BATCHES * EPOCHS)]
-        assert events[f'epoch/{key}'] == [(epoch, value) for epoch in range(EPOCHS)]
-    assert all(milliseconds > 0 for _, milliseconds in events[f'batch/{INTRA}'])
-    assert [step for step, _ in events[f'batch/{INTER}']] == [
-        step for step in range(BATCHES * EPOCHS) if step % BATCHES
-    ]
 
 
 # Lightning
@@ -177,22 +150,6 @@ def test_lightning_logs_every_batch_at_its_start_and_end(
     (file,) = (tmp_path / 'csv').rglob('metrics.csv')
     with open(file, encoding='utf-8') as lines:
         assert set(stats_of('1')) <= set(next(csv.reader(lines)))
-
-
-def test_lightning_logs_with_the_steps_of_its_own_metrics(
-    framework: tuple[Any, Any], machine: simulation.Machine, tmp_path: Path
-) -> None:
-    package, callback = framework
-    logger = package.loggers.TensorBoardLogger(tmp_path)
-    stats = callback(device_ids=[0])
-    options = {'accumulate_grad_batches': 2, 'log_every_n_steps': 1}
-    fit_lightning(package, logger, [stats], **options)
-    events = read_events(tmp_path)
-    steps = {step for step, _ in events['loss']}
-    assert steps
-    for key in stats_of('0'):
-        assert len(events[key]) == 2 * BATCHES * EPOCHS
-        assert steps <= {step for step, _ in events[key]} <= {*steps, 0, max(steps) + 1}
 
 
 # TensorBoard

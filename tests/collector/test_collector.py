@@ -426,15 +426,6 @@ def test_a_reading_that_fails_as_a_whole_is_reported_once_and_repeated(
         assert collector.collect()['t/gpu:0/temperature (C)/last'] == 44
 
 
-def test_without_a_driver_the_metrics_are_those_of_the_host() -> None:
-    with machine() as running:
-        running.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
-        collector = ResourceMetricCollector(interval=NEVER)
-        assert collector.devices == collector.all_devices == collector.leaf_devices == []
-        with collector(tag='t'):
-            assert scopes(collector.collect()) == {'', 't/host'}
-
-
 @pytest.mark.parametrize(
     ('arguments', 'error', 'message'),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nvitop.basics.units import GiB
 from nvitop.health import DeviceState, device_states
 from nvitop.sampling.types import (
@@ -38,52 +40,45 @@ def process(
     return ProcessSample(ProcessKey(pid, 1.0, device), **{**values, **fields})  # type: ignore[arg-type]
 
 
-def state(*processes: ProcessSample, percent: int | None = 0, used: int = 20 * GiB) -> DeviceState:
-    sample = Sample(1.0, devices=(gpu(percent, used),), processes=processes)
-    return device_states(sample)[GPU]
+SMALL = process(0.0, GiB, 2, gpu_sm_utilization_percent=3)
 
 
-def test_gpu_without_compute_process_is_free() -> None:
-    assert state(used=GiB - 1) == DeviceState('free')
-    assert state(used=GiB - 1, percent=None) == DeviceState('free')
-    assert state(process(type='G')) == DeviceState('free')
-    assert state(process(memory=(16 << 20) - 1), used=GiB) == DeviceState('free')
-    assert state(used=0, percent=5) == DeviceState('busy')
-
-
-def test_gpu_whose_memory_belongs_to_no_listed_process_is_not_free() -> None:
-    assert state(used=GiB) == DeviceState('in use')
-    assert state(process(type='G', memory=GiB), used=2 * GiB) == DeviceState('in use')
-
-
-def test_gpu_is_held_if_no_kernel_ran_for_ten_minutes() -> None:
-    assert state(process(600.0)) == DeviceState('held', 600.0)
-    assert state(process(599.0)) == DeviceState('in use')
-    assert state(process(599.0), percent=5) == DeviceState('busy')
-    assert state(process(HOUR), percent=10) == DeviceState('busy')
-
-
-def test_small_process_does_not_make_a_held_gpu_busy_now_and_then() -> None:
-    small = process(0.0, GiB, 2, gpu_sm_utilization_percent=6)
-    words = [state(process(HOUR), small, percent=percent).word for percent in (3, 6, 9)]
-    assert words == ['held', 'held', 'held']
-
-
-def test_no_process_holds_a_gpu_before_it_was_watched_for_ten_minutes() -> None:
-    assert state(process(None)) == DeviceState('in use')
-    assert state(process(30.0, is_idle_longer=True)) == DeviceState('in use')
-    assert state(process(600.0, is_idle_longer=True)) == DeviceState('held', 600.0)
-
-
-def test_processes_that_hold_most_of_the_memory_decide() -> None:
-    small = process(0.0, GiB, 2, gpu_sm_utilization_percent=3)
-    assert state(process(HOUR), small, percent=3) == DeviceState('held', HOUR)
-    large = process(0.0, 21 * GiB, 2, gpu_sm_utilization_percent=3)
-    assert state(process(HOUR), large, percent=3) == DeviceState('in use')
-    unknown = small._replace(gpu_memory_bytes=None)
-    assert state(process(HOUR), unknown, percent=3) == DeviceState('in use')
-    longer = process(2 * HOUR, 30 * GiB, 2)
-    assert state(process(HOUR), longer) == DeviceState('held', 2 * HOUR)
+@pytest.mark.parametrize(
+    ('expected', 'processes', 'percent', 'used'),
+    [
+        # Without a compute process.
+        ('free', [], 0, GiB - 1),
+        ('free', [], None, GiB - 1),
+        ('free', [process(type='G')], 0, 20 * GiB),
+        ('free', [process(memory=(16 << 20) - 1)], 0, GiB),
+        ('busy', [], 5, 0),
+        # Memory that belongs to no process.
+        ('in use', [], 0, GiB),
+        ('in use', [process(type='G', memory=GiB)], 0, 2 * GiB),
+        # No kernel for ten minutes.
+        ('held 600', [process(600.0)], 0, 20 * GiB),
+        ('in use', [process(599.0)], 0, 20 * GiB),
+        ('busy', [process(599.0)], 5, 20 * GiB),
+        ('busy', [process(HOUR)], 10, 20 * GiB),
+        # Not yet watched for that long.
+        ('in use', [process(None)], 0, 20 * GiB),
+        ('in use', [process(30.0, is_idle_longer=True)], 0, 20 * GiB),
+        ('held 600', [process(600.0, is_idle_longer=True)], 0, 20 * GiB),
+        # Processes that hold most of the memory decide; a small one is busy now and then.
+        ('held 3600', [process(HOUR), SMALL], 3, 20 * GiB),
+        ('held 3600', [process(HOUR), SMALL._replace(gpu_sm_utilization_percent=6)], 9, 20 * GiB),
+        ('in use', [process(HOUR), SMALL._replace(gpu_memory_bytes=21 * GiB)], 3, 20 * GiB),
+        ('in use', [process(HOUR), SMALL._replace(gpu_memory_bytes=None)], 3, 20 * GiB),
+        ('held 7200', [process(HOUR), process(2 * HOUR, 30 * GiB, 2)], 0, 20 * GiB),
+    ],
+)
+def test_what_a_gpu_is_doing(
+    expected: str, processes: list[ProcessSample], percent: int | None, used: int
+) -> None:
+    sample = Sample(1.0, devices=(gpu(percent, used),), processes=tuple(processes))
+    state = device_states(sample)[GPU]
+    seconds = '' if state.held_seconds is None else f' {state.held_seconds:g}'
+    assert f'{state.word}{seconds}' == expected
 
 
 def test_memory_decides_if_processes_are_unknown() -> None:

@@ -101,12 +101,6 @@ def test_a_recording_of_another_format_gets_one_clear_message(path: Path, versio
         Recorder(str(path))
 
 
-def test_names_of_tables_that_are_no_text_get_one_clear_message(path: Path) -> None:
-    path.write_bytes(path.read_bytes().replace(b'CREATE TABLE ', b'CREATE \xf8ABLE ', 1))
-    with pytest.raises(RecordingError, match=f'cannot read {path}'):
-        Recording(str(path))
-
-
 def test_lines_of_json_are_not_a_recording(tmp_path: Path) -> None:
     path = tmp_path / 'a.jsonl'
     path.write_text('{"nvitop_sample":2}\n')

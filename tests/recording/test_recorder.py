@@ -29,6 +29,9 @@ def test_samples_are_stored_as_they_were(bench: ClockedMachine, tmp_path: Path) 
     samples = list(simulated_samples(bench, 30))
     record(tmp_path / 'a.db', samples, commands='full')
     assert samples_of(tmp_path / 'a.db') == samples
+    assert any(process.owner for process in samples[0].processes) == bool(samples[0].host_processes)
+    kinds = rows(tmp_path / 'a.db', 'SELECT kind FROM event ORDER BY t, id')
+    assert kinds[0] == ('start',)
     assert rows(tmp_path / 'a.db', 'PRAGMA application_id') == [(APPLICATION_ID,)]
     assert rows(tmp_path / 'a.db', 'PRAGMA integrity_check') == [('ok',)]
     seen = rows(tmp_path / 'a.db', 'SELECT first_seen / 1000, last_seen / 1000 FROM device')
@@ -36,24 +39,6 @@ def test_samples_are_stored_as_they_were(bench: ClockedMachine, tmp_path: Path) 
     minutes = {int(sample.timestamp) // 60: int(sample.timestamp) for sample in reversed(samples)}
     assert set(seen) == {(min(minutes.values()), max(minutes.values()))}
     assert bench.machine.calls['nvmlDeviceGetPcieThroughput'] == 0  # it takes 21 ms
-
-
-@pytest.mark.parametrize('bench', ['dgx-h100'], indirect=True)
-def test_owners_and_host_processes_are_recorded(bench: ClockedMachine, tmp_path: Path) -> None:
-    record(tmp_path / 'a.db', simulated_samples(bench, 2))
-    sample = samples_of(tmp_path / 'a.db')[-1]
-    assert {'slurm', 'pod'} <= {process.owner.kind for process in sample.processes if process.owner}
-    assert sample.host_processes
-
-
-def test_old_rows_are_looked_for_once_a_minute(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    times: list[float] = []
-    monkeypatch.setattr(Store, 'tidy', lambda store, time, driver: times.append(time))
-    machine = SimpleMachine()
-    record(tmp_path / 'a.db', [machine.sample(10) for _ in range(18)])
-    assert len({time // 60 for time in times}) == len(times) == 4
 
 
 @pytest.mark.parametrize(
@@ -184,14 +169,6 @@ def test_simulated_and_real_samples_are_not_mixed(tmp_path: Path, scenarios: lis
     with pytest.raises(RecordingError, match=f'has samples of {what} machine'):
         record(path, [second])
     assert samples_of(path) == [first]
-
-
-def test_the_start_is_the_first_event(tmp_path: Path) -> None:
-    machine, path = SimpleMachine(), tmp_path / 'a.db'
-    machine.set(0, status='lost', reason='GPU is lost')
-    record(path, [machine.sample(10)])
-    kinds = [kind for (kind,) in rows(path, 'SELECT kind FROM event ORDER BY t, id')]
-    assert kinds == ['start', 'lost', 'stop']
 
 
 def test_names_of_any_bytes_are_recorded(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sqlite3
 import sys
 import time
@@ -42,7 +41,6 @@ from tests.recording.virtual_clock import (
     mig,
     record,
     rows_below_first,
-    samples_of,
     simulated_samples,
 )
 from tests.sampling.clocked_machine import ClockedMachine
@@ -144,25 +142,6 @@ def test_replayed_screens_equal_the_live_ones(bench: ClockedMachine, tmp_path: P
             assert replayed.sample._replace(sequence=sample.sequence) == sample
             assert past.show(replayed) == expected, (keys, number)
         replay.close()
-
-
-@pytest.mark.parametrize('bench', ['workstation'], indirect=True)
-def test_graphs_are_filled_after_a_jump(bench: ClockedMachine, tmp_path: Path) -> None:
-    samples = list(simulated_samples(bench, 40, INTERVAL))
-    record(tmp_path / 'a.db', samples, interval_seconds=INTERVAL, commands='full')
-    live = Viewer((180, 60))
-    for sample in samples:
-        expected = live.show(SampleArrived(sample))
-    replay = Replay(tmp_path / 'a.db', at=samples[-1].timestamp)
-    past = Viewer((180, 60))
-    past.state = past.state._replace(sample=samples[0])
-    arrived = replay.next()
-    assert past.show(arrived) == expected
-    # Steps back and ahead lead to the same screen again.
-    past.show(replay.travel('seconds', -60))
-    assert past.state.sample.timestamp == pytest.approx(samples[-31].timestamp)
-    assert past.show(replay.travel('end', 1)) == expected
-    replay.close()
 
 
 def test_a_replay_keeps_the_pace_of_the_recording(hour: Path) -> None:
@@ -419,13 +398,6 @@ def test_events_and_processes_are_exported(tmp_path: Path) -> None:
     empty = CommandRun(main, str(path), '--events', '--at=2001-01-01', '--until=2001-01-02')
     assert (empty.status, empty.out) == (0, '')
     assert empty.err.startswith('nvitop replay: hint: no events of that time; the recording is ')
-
-
-@pytest.mark.skipif(sys.platform != 'linux', reason='other systems have names of characters')
-def test_a_name_of_any_bytes_is_opened(tmp_path: Path) -> None:
-    path, samples = tmp_path / os.fsdecode(b'\xff?#%20.db'), [*ticks(SimpleMachine(), 2)]
-    record(path, samples)
-    assert samples_of(path) == samples
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,7 @@ from nvitop.recording.recent import RecentSamples
 from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Sample
 from tests.gui.headless import HeadlessTerminal
-from tests.recording.virtual_clock import (
-    SimpleMachine,
-    percent,
-    rows_below_first,
-    simulated_samples,
-)
+from tests.recording.virtual_clock import SimpleMachine, rows_below_first, simulated_samples
 from tests.sampling.clocked_machine import ClockedMachine
 
 ORIGIN = LIVE._replace(can_travel=True)
@@ -108,14 +103,6 @@ def test_memory_is_bounded_and_an_hour_is_kept() -> None:
     assert 'no samples are kept' in found.message
 
 
-def test_keys_report_that_no_samples_are_kept() -> None:
-    app = App(HeadlessTerminal(80, 24), AppState(MONITOR))
-    app._handle(SampleArrived(SimpleMachine().sample(1.0)))
-    press(app, '(')
-    assert app.state.frozen is None
-    assert 'No samples of other times are kept' in app.state.notices[-1].text
-
-
 def test_present_is_shown_after_a_freeze_and_a_look_back(bench: ClockedMachine) -> None:
     *before, latest = simulated_samples(bench, 4, 2.0)
     app = show(new_app(), *before)
@@ -125,23 +112,6 @@ def test_present_is_shown_after_a_freeze_and_a_look_back(bench: ClockedMachine) 
     assert app.state.shown is latest
 
 
-def test_the_users_screen_has_the_hours_of_the_scroll_back() -> None:
-    machine = SimpleMachine(2)
-    machine.run(1, 0)
-    machine.run(2, 1, **percent('bob', 0))
-    machine.free(1)
-    app = show(new_app(), *(machine.sample(10) for _ in range(181)))
-    assert app.state.gpu_times == {'ann': (1800.0, 0.0), 'bob': (0.0, 1800.0)}
-    app._handle(KeyPressed('U'))
-    lines = draw_frame(app.state, app.history).lines()
-    hours = [re.findall(r'USED h +IDLE h|\d\.\d\d +\d\.\d\d', line) for line in lines[2:5]]
-    assert [text.split() for (text,) in hours] == [
-        ['USED', 'h', 'IDLE', 'h'],
-        ['0.50', '0.00'],
-        ['0.00', '0.50'],
-    ]
-
-
 def test_users_of_the_scroll_back_are_listed_after_their_processes_exited() -> None:
     machine = SimpleMachine(2)
     machine.run(1, 0)
@@ -149,7 +119,9 @@ def test_users_of_the_scroll_back_are_listed_after_their_processes_exited() -> N
     samples = [machine.sample(10) for _ in range(181)]
     del machine.processes[1]
     machine.free(1)
-    app = show(new_app(), *samples, machine.sample(10), machine.sample(10))
+    app = show(new_app(), *samples)
+    assert app.state.gpu_times == {'ann': (1800.0, 0.0), 'bob': (1800.0, 0.0)}
+    show(app, machine.sample(10), machine.sample(10))
     bob = listed_users(app.state)[1]
     assert (bob.name, bob.processes, bob.devices, bob.gpu_times) == ('bob', 0, (), (1800.0, 0.0))
     press(app, 'U')
