@@ -155,7 +155,8 @@ def to_ascii(buffer: Buffer) -> Buffer:
             if style.role is Role.OTHER and style.reverse:
                 text, style = text.translate(_ASCII_OF_HANGING), style._replace(reverse=False)
             # A part of a cell has no track behind it.
-            style = style._replace(back=None)
+            if style.back is Role.TRACK:
+                style = style._replace(back=None)
             copy.write(x, y, ascii_text(' | ' if text == ' · ' else text), style)
     copy.hits = buffer.hits
     return copy
