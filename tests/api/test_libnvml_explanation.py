@@ -34,7 +34,7 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         monkeypatch.setattr(_explanation, 'surroundings', lambda: name)
 
     simulate('linux')
-    monkeypatch.setattr(_explanation, 'read_loaded_driver_version', lambda: '')
+    monkeypatch.setattr(_explanation, 'read_driver_version', lambda: '')
     monkeypatch.setattr(_explanation, 'read_library_version', lambda: '')
     return simulate
 
@@ -71,7 +71,7 @@ def test_every_text_has_the_words_of_nvml_an_advice_and_the_hint(
 
 @pytest.mark.usefixtures('surroundings')
 def test_kernel_module_without_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_explanation, 'read_loaded_driver_version', lambda: '550.54.15')
+    monkeypatch.setattr(_explanation, 'read_driver_version', lambda: '550.54.15')
     text = explain(LIBRARY_NOT_FOUND)
     assert '550.54.15' in text
     assert 'libnvidia-compute-550' in text
@@ -80,7 +80,7 @@ def test_kernel_module_without_libraries(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.usefixtures('surroundings')
 def test_version_mismatch_names_both_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 'unknown' not in explain(VERSION_MISMATCH)
-    monkeypatch.setattr(_explanation, 'read_loaded_driver_version', lambda: '535.54.03')
+    monkeypatch.setattr(_explanation, 'read_driver_version', lambda: '535.54.03')
     monkeypatch.setattr(_explanation, 'read_library_version', lambda: '550.54.15')
     assert 'module 535.54.03, library 550.54.15' in explain(VERSION_MISMATCH)
 

@@ -12,6 +12,7 @@ from nvitop.api.libnvml import _errors
 from nvitop.api.libnvml._binding import NVMLError, explain_binding
 from nvitop.platforms import surroundings
 from nvitop.platforms.nvidia_files import nvml_load_error, nvml_name
+from nvitop.platforms.pci import read_driver_version
 
 _DRIVER_DOWNLOADS = 'https://www.nvidia.com/drivers'
 _CONTAINER_TOOLKIT = 'https://docs.nvidia.com/datacenter/cloud-native/container-toolkit'
@@ -24,24 +25,14 @@ _WSL_RESTART = (
 )
 
 
-def _find_version(path: str, before: str) -> str:
-    """Return the first version after a pattern in a file, ``''`` if there is none."""
+def read_library_version(path: str = '/proc/self/maps') -> str:
+    """Return the version of the NVML library in this process, ``''`` if it is unknown."""
     try:
         with open(path, encoding='utf-8', errors='replace') as file:
-            match = re.search(rf'{before}(\d+\.\d+(?:\.\d+)?)', file.read())
+            match = re.search(r'libnvidia-ml\.so\.(\d+\.\d+(?:\.\d+)?)', file.read())
     except OSError:
         return ''
     return match.group(1) if match else ''
-
-
-def read_loaded_driver_version(path: str = '/proc/driver/nvidia/version') -> str:
-    """Return the version of the loaded kernel module, ``''`` if it is unknown."""
-    return _find_version(path, '')
-
-
-def read_library_version(path: str = '/proc/self/maps') -> str:
-    """Return the version of the NVML library in this process, ``''`` if it is unknown."""
-    return _find_version(path, r'libnvidia-ml\.so\.')
 
 
 def explain_init_error(error: BaseException, *, command: str = 'nvitop') -> str:
@@ -89,7 +80,7 @@ def _kernel_log_advice() -> str:
 
 def _explain(code: int) -> str:
     """Say what a code means and what to do, depending on where this process runs."""
-    where, loaded, library = surroundings(), read_loaded_driver_version(), read_library_version()
+    where, loaded, library = surroundings(), read_driver_version(), read_library_version()
     reason = nvml_load_error() if code == _errors.LIBRARY_NOT_FOUND else ''
     kind: int | str = _CANNOT_BE_LOADED if reason else code
     closed = [
