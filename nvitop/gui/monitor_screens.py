@@ -11,14 +11,7 @@ from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.actions import select_event
-from nvitop.gui.state.app_state import (
-    AppState,
-    ListPosition,
-    LongLines,
-    Result,
-    ScreenSpec,
-    make_program,
-)
+from nvitop.gui.state.app_state import AppState, ListPosition, Program, Result, ScreenSpec
 from nvitop.gui.state.appearance import columns_in_order
 from nvitop.gui.state.bindings import USUAL
 from nvitop.gui.state.cursor import lines_layout
@@ -155,7 +148,8 @@ MAIN = ScreenSpec(
     key_of=lambda line: line.key,
     can_deselect=True,
     filter_example=_FILTER,
-    long_lines=LongLines(2, _long_commands),
+    long_lines=_long_commands,
+    sideways_step=2,
 )
 TREE = ScreenSpec(
     draw=_now(draw_tree),
@@ -169,7 +163,7 @@ TREE = ScreenSpec(
     key_of=lambda row: row.key,
     can_deselect=True,
     filter_example=_FILTER,
-    long_lines=LongLines(5, _long_rows),
+    long_lines=_long_rows,
     prepare=_prepare_tree,
     is_framed=True,
 )
@@ -180,7 +174,7 @@ ENVIRON = ScreenSpec(
     demand=basic_demand,
     margins=lambda state: (2 + len(owner_lines(state)), 0),
     texts=lambda state: _long_variables(state)[0],
-    long_lines=LongLines(5, _long_variables),
+    long_lines=_long_variables,
     prepare=begin_reading,
     key_of=lambda line: line[0],
     is_framed=True,
@@ -280,4 +274,4 @@ SCREENS: dict[Screen, ScreenSpec] = {
     Screen.SIGNAL: SIGNAL,
 }
 
-MONITOR = make_program(SCREENS, USUAL, monitor_help)
+MONITOR = Program(SCREENS, USUAL, monitor_help)

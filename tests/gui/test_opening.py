@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.model.choices import Screen, ViewState
-from nvitop.gui.monitor_screens import MONITOR, SCREENS
-from nvitop.gui.state.app_state import AppState, make_program
-from nvitop.gui.state.bindings import BINDINGS, USUAL
+from nvitop.gui.monitor_screens import MONITOR
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.events import (
     EnvironmentRead,
     ReadEnvironment,
@@ -28,13 +28,6 @@ def test_key_that_opens_a_screen_also_leaves_it(key: str, screen: Screen) -> Non
     # On the users screen it alternates between users and jobs.
     assert pressed(state, key).screen is (screen if screen is Screen.USERS else Screen.MAIN)
     assert pressed(state, 'q').screen is Screen.MAIN
-
-
-def test_screen_without_a_description_is_an_error() -> None:
-    screens = {**SCREENS}
-    del screens[Screen.TREE]
-    with pytest.raises(ValueError, match='TREE'):
-        make_program(screens, USUAL)
 
 
 # Keys that do nothing here

@@ -13,7 +13,7 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import HELP
 from nvitop.gui.render.style import DIM, ERROR, PLAIN, WARNING, Role, Style
 from nvitop.gui.state import actions, navigation
-from nvitop.gui.state.app_state import AppState, ScreenSpec, make_program
+from nvitop.gui.state.app_state import AppState, Program, ScreenSpec
 from nvitop.gui.state.appearance import next_theme
 from nvitop.gui.state.bindings import MOVE, PROCESS, SCREEN, SORT, VIEW, opening, sorting
 from nvitop.gui.state.events import Redraw, Refresh
@@ -141,4 +141,4 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     Screen.HELP: HELP._replace(demand=_LIST.demand),
 }
 
-FLEET = make_program(FLEET_SCREENS, FLEET_KEYS, lambda _: ((_SIGNS,), _OTHER_HELP), view.first_line)
+FLEET = Program(FLEET_SCREENS, FLEET_KEYS, lambda _: ((_SIGNS,), _OTHER_HELP), view.first_line)

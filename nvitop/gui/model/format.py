@@ -184,27 +184,12 @@ def format_switch(state: str | None) -> str:
     return {'Enabled': 'On', 'Disabled': 'Off'}.get(state or '', format_word(state))
 
 
-def format_driver_model(model: str | None) -> str:
-    """Format the Windows driver model: ``WDDM``, or ``TCC``, which the driver may call ``WDM``."""
-    return 'TCC' if model == 'WDM' else format_word(model)
-
-
-def format_compute_mode(mode: str | None) -> str:
-    """Format a compute mode: ``Default``, ``E. Process``, ``Prohibited``."""
-    return clip(format_word(mode).replace('Exclusive', 'E.'), 11)
-
-
 def format_temperature(celsius: float | None, width: int = 4) -> str:
     """Format a temperature for this width: ``45°C``, ``105C``."""
     if celsius is None or _is_missing(celsius):
         return NOT_AVAILABLE
     text = f'{celsius:.0f}°C'
     return text if len(text) <= width else text.replace('°', '')
-
-
-def format_power_usage(usage_mw: float | None, limit_mw: float | None) -> str:
-    """Format the power draw and its limit: ``305W / 400W``."""
-    return ' / '.join(format_measured('W', mw).replace(' ', '') for mw in (usage_mw, limit_mw))
 
 
 def format_pcie_link(generation: int | None, lanes: int | None) -> str:

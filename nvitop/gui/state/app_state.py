@@ -140,15 +140,6 @@ class Frozen(NamedTuple):
     until: float = 0.0
 
 
-class LongLines(NamedTuple):
-    """Lines that are scrolled sideways."""
-
-    #: Cells by which Left and Right scroll.
-    step: int
-    #: The lines, and the number of cells in which they are shown.
-    texts: Callable[[AppState], tuple[list[str], int]]
-
-
 class ScreenSpec(NamedTuple):
     """Everything about one screen but the keys that open it, which are in ``gui.state.bindings``."""
 
@@ -170,7 +161,10 @@ class ScreenSpec(NamedTuple):
     texts: Callable[[AppState], Sequence[str]] | None = None
     #: What can be typed into the filter that restricts it; ``''`` if none does.
     filter_example: str = ''
-    long_lines: LongLines | None = None
+    #: Lines that are scrolled sideways, and the number of cells in which they are shown; by how many
+    #: cells Left and Right scroll.
+    long_lines: Callable[[AppState], tuple[list[str], int]] | None = None
+    sideways_step: int = 5
     #: What identifies a line: it stays selected when lines move; ``None``: its index.
     key_of: Callable[[Any], Hashable] | None = None
     #: Rows of a line.
@@ -194,29 +188,15 @@ class Program(NamedTuple):
     #: The default keys.
     keys: Keymap
     #: What the help has before and after the keys.
-    other_help: Callable[[AppState], tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]]
+    other_help: Callable[[AppState], tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]] = (
+        lambda _: ((), ())
+    )
     #: The parts of the first line.
-    answers: Callable[[AppState], tuple[Item, ...]]
+    answers: Callable[[AppState], tuple[Item, ...]] = lambda state: answers(state.devices)
 
     @property
     def home(self) -> Screen:
         return next(iter(self.screens))
-
-
-def make_program(
-    screens: Mapping[Screen, ScreenSpec],
-    keys: Keymap,
-    other_help: Callable[
-        [AppState], tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]
-    ] = lambda _: ((), ()),
-    first_line: Callable[[AppState], tuple[Item, ...]] = lambda state: answers(state.devices),
-) -> Program:
-    """Return a program; raise ValueError if keys work on a screen that is not described."""
-    used = {screen for binding in keys.bindings for screen in binding.screens}
-    missing = sorted(screen.name for screen in used - screens.keys())
-    if missing:
-        raise ValueError(f'no description of the screens {", ".join(missing)} (see ScreenSpec)')
-    return Program(screens, keys, other_help, first_line)
 
 
 class AppState(NamedTuple):

@@ -76,24 +76,15 @@ def move_to_last(state: AppState) -> Result:
     return go_to_line(state, line_count(state) - 1), ()
 
 
-def move_sideways(state: AppState, columns: int) -> Result:
-    """Scroll long lines by a number of columns. Ring the bell at their ends."""
+def move_sideways(state: AppState, steps: int) -> Result:
+    """Scroll long lines by steps of the screen. Ring the bell at their ends."""
     if state.spec.long_lines is None:
         return state, ()
     scroll_x = state.position.scroll_x
-    wanted = max(0, min(scroll_x + columns, max_scroll_x(state)))
+    wanted = max(0, min(scroll_x + steps * state.spec.sideways_step, max_scroll_x(state)))
     if wanted == scroll_x:
         return state, (RingBell(),)
     return state.at(state.position._replace(scroll_x=wanted)), ()
-
-
-def move_by_steps(state: AppState, steps: int) -> Result:
-    lines = state.spec.long_lines
-    return move_sideways(state, 0 if lines is None else steps * lines.step)
-
-
-def move_to_edge(state: AppState, direction: int) -> Result:
-    return move_sideways(state, direction * MAX_SCROLL)[0], ()
 
 
 def shown_scroll_x(state: AppState) -> int:
@@ -104,7 +95,7 @@ def shown_scroll_x(state: AppState) -> int:
 
 def max_scroll_x(state: AppState) -> int:
     long_lines = state.spec.long_lines
-    texts, width = ([], 0) if long_lines is None else long_lines.texts(state.inner)
+    texts, width = ([], 0) if long_lines is None else long_lines(state.inner)
     widths = (
         len(text) if text.isascii() else cell_width(safe(text, limit=MAX_SCROLL)) for text in texts
     )
@@ -188,5 +179,5 @@ def scroll(state: AppState, event: MouseScrolled) -> Result:
         return select_next_device(state, event.dy)
     speed = 5 if event.ctrl else 1
     if event.shift or event.dx:
-        return move_sideways(state, 2 * speed * (event.dx or event.dy))
+        return move_sideways(state, speed * (event.dx or event.dy))
     return move_by_lines(state, speed * event.dy)

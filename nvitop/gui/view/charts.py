@@ -126,15 +126,12 @@ class Ruler:
         least = max(_TICK_CELLS * cell, cell * width / _TICKS)
         step = next((s for s in _STEPS if s >= least), _STEPS[-1])
         for seconds in range(step, int(cell * width) + 1, step):
-            yield width - round(seconds / cell), f'┬{_short(seconds)}'
+            text = f'{seconds}s' if seconds <= 60 or seconds % 60 else f'{seconds // 60}m'
+            yield width - round(seconds / cell), f'┬{text}'
 
 
 #: Seconds between two marks of a ruler, minimum number of cells between them, and usual number of marks.
 _STEPS, _TICK_CELLS, _TICKS = (10, 30, 60, 120, 300, 600, 900, 1800), 8, 4
-
-
-def _short(seconds: int) -> str:
-    return f'{seconds}s' if seconds <= 60 or seconds % 60 else f'{seconds // 60}m'
 
 
 def draw_ruler(buf: Buffer, area: Rect, ruler: Ruler) -> None:

@@ -114,7 +114,10 @@ def draw_full_devices(
 def _switch_of(devices: Sequence[DeviceSample]) -> tuple[str, _Switch]:
     """Return the heading and the text of what is right of the names of GPUs."""
     if any(device.current_driver_model is not None for device in devices):  # on Windows
-        return 'TCC/WDDM ', lambda device: fmt.format_driver_model(device.current_driver_model)
+        names = {'WDM': 'TCC'}  # as the driver may call it
+        return 'TCC/WDDM ', lambda device: fmt.format_word(
+            names.get(device.current_driver_model or '', device.current_driver_model)
+        )
     if any(device.mig_mode is not None for device in devices):
         return 'MIG M. ', lambda device: fmt.format_switch(device.mig_mode)
     return 'Persistence-M', lambda device: fmt.format_switch(device.persistence_mode)
@@ -162,12 +165,14 @@ def _device_cells(
     fan = fmt.format_short_percent(device.fan_speed_percent)
     temperature = fmt.format_temperature(device.temperature_celsius)[:_TEMPERATURE]
     performance = clip(fmt.format_word(device.performance_state), 3, '+')
-    power = fmt.format_power_usage(device.power_usage_mw, device.power_limit_mw)
+    watts = (device.power_usage_mw, device.power_limit_mw)
+    power = ' / '.join(fmt.format_measured('W', mw).replace(' ', '') for mw in watts)
     power = clip(power if len(power) <= 13 else power.replace(' / ', '/'), 13, '+')
     # One column left of the end of its heading, as in nvidia-smi.
     utilization = fmt.format_percent(device.gpu_utilization_percent)
     utilization = f'{clip(utilization, columns[0].width - 1):>7}'
-    compute_mode = clip(fmt.format_compute_mode(device.compute_mode), columns[1].width)
+    mode = fmt.format_word(device.compute_mode).replace('Exclusive', 'E.')
+    compute_mode = clip(mode, min(11, columns[1].width))
     return [
         [f'{label}  {name} {text} ', f' {bus_id} {ecc:>3} '],
         [
