@@ -150,7 +150,8 @@ def draw_report(
             x += buf.write(x, y, text, item.style) + 2 if text else 0
     listed = ProcessView(
         lines,
-        view.columns,
+        # Their owners are not looked up.
+        view.columns if shows_owner(view) else tuple(c for c in view.columns if c != 'owner'),
         {**column_widths(sample.processes), 'gpu': labels_width(blocks)},
         len(sample.processes) if sample.sequence else None,
         0 if is_full or view.flat else len(blocks),

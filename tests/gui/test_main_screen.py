@@ -202,3 +202,10 @@ def test_no_heading_moves_in_a_minute_in_which_jobs_start_and_end(width: int, he
         titles = tuple(y for y, line in enumerate(lines) if line.startswith(('├', '╭', '╰')))
         seen.add((tuple((y, line.rstrip('│ ')) for y, line in headings), titles))
     assert len(seen) == 1, '\n'.join(line for each in seen for _, line in each[0])
+
+
+def test_low_screen_has_hints_in_place_of_its_border_and_room_for_another_gpu() -> None:
+    lines = lines_of(state_on('h100x8', 40, 12, view=ViewState(shows_hints=True)))
+    assert all(line.split()[1].startswith(str(gpu)) for gpu, line in enumerate(lines[3:7]))
+    assert lines[7].split()[1:3] == ['7', 'free']
+    assert lines[-1].split()[1] == 'Help'

@@ -66,7 +66,7 @@ def main_rows(
     """
     room = height - 1
     # The page of a GPU is about its metrics.
-    third = max(PROCESS_FRAME + 1, -(-height // (_PAGE_SHARE if is_page else _SHARE)))
+    third = max(PROCESS_FRAME + 1, height // (_PAGE_SHARE if is_page else _SHARE))
     fewest = third if is_page else PROCESS_FRAME + _FEWEST
     target = max(third, min(fewest, height // 2))
     if width < NARROWEST or height < _WITH_DEVICES or not rows:
@@ -145,7 +145,7 @@ def least_height_of_full(rows: Sequence[GpuRow]) -> int:
     return next(
         height
         for height in itertools.count(_WITH_DEVICES)
-        if height - max(PROCESS_FRAME + 1, -(-height // _SHARE)) >= table
+        if height - max(PROCESS_FRAME + 1, height // _SHARE) >= table
     )
 
 

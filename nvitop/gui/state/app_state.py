@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 #: Minimum height of a screen with a row of hints.
 LOWEST_WITH_HINTS = 10
+#: Minimum height of a screen with hints below its border.
+_LOWEST_WITH_BOTH = 15
 
 
 class EnvironState(NamedTuple):
@@ -334,10 +336,15 @@ class AppState(NamedTuple):
         )
 
     @property
-    def body_height(self) -> int:
-        """Number of rows without the one of the hints."""
+    def has_hints(self) -> bool:
+        """Whether the last row has hints."""
         is_wanted = self.view.shows_hints or (self.dialog is not None and not self.is_inner)
-        return self.height - (is_wanted and self.height >= LOWEST_WITH_HINTS)
+        return is_wanted and self.height >= LOWEST_WITH_HINTS
+
+    @property
+    def body_height(self) -> int:
+        """Number of rows without the one of the hints, which are in the border of a low screen."""
+        return self.height - (self.has_hints and self.height >= _LOWEST_WITH_BOTH)
 
     @property
     def shown(self) -> Sample:

@@ -46,7 +46,8 @@ def draw_frame(state: AppState, history: History) -> Buffer:
         if state.field is not None:
             _draw_field(buf, state, state.field)
         rows = draw_next_keys(buf, state) if state.prefix else 0
-        if not state.prefix and state.body_height < state.height and not state.notices:
+        if not state.prefix and state.has_hints and not state.notices:
+            buf.clear(Rect(0, buf.height - 1, buf.width, 1))
             draw_hints(buf, buf.height - 1, state)
         _draw_notices(buf, state, buf.height - rows)
     if state.view.mono:
@@ -140,7 +141,6 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     example = '14:05 or -30m' if field.purpose == 'time' else state.spec.filter_example
     if (field.purpose == 'search' and state.spec.texts is not None) or not example:
         example = 'words of a line'
-    has_hint_row = state.body_height < state.height
-    if has_hint_row and not field.text and x + 1 + len(example) <= right:
+    if state.has_hints and not field.text and x + 1 + len(example) <= right:
         buf.write(x + 1, 0, example, DIM)
     buf.write(right, 0, count)
