@@ -102,15 +102,8 @@ def make_parser(program: str = PROGRAM) -> ArgumentParser:
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
-    _add_general(parser)
-    _add_series(parser)
-    _add_server(parser)
-    return parser
-
-
-def _add_general(parser: argparse.ArgumentParser) -> None:
+    is_released = program == RELEASED_EXPORTER
     group = add_general(parser)
-    is_released = parser.prog == RELEASED_EXPORTER
     default = RELEASED_INTERVAL if is_released else DEFAULT_PERIOD
     group.add_argument(
         '--interval',
@@ -126,10 +119,7 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
         help='write the series to FILE after each measurement, for the textfile collector of '
         'node_exporter; serve no address unless one is given',
     )
-
-
-def _add_series(parser: argparse.ArgumentParser) -> None:
-    default = RELEASED_NAMES[0] if parser.prog == RELEASED_EXPORTER else 'own'
+    default_names = RELEASED_NAMES[0] if is_released else 'own'
     # A pod has another name than its node.
     node = os.environ.get('NODE_NAME', '') if 'KUBERNETES_SERVICE_HOST' in os.environ else ''
     group = parser.add_argument_group('series')
@@ -137,10 +127,10 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
     add(
         '--names',
         type=_names,
-        default=[default],
+        default=[default_names],
         metavar='NAMES',
         help=f'use the names of {", ".join(DIALECT_NAMES[:-1])} or {DIALECT_NAMES[-1]}, or '
-        f'several, comma-separated (default: {default})',
+        f'several, comma-separated (default: {default_names})',
     )
     add(
         '--processes',
@@ -164,7 +154,6 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='add SM activity and occupancy (GPM); profilers cannot use these counters meanwhile',
     )
-    is_released = parser.prog == RELEASED_EXPORTER
     spellings = ('--host', '-H') if is_released else ()
     add(
         '--hostname',
@@ -174,11 +163,8 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
         help='name of the host in labels (default: $NODE_NAME in Kubernetes, else the '
         f'{"address" if is_released else "name"} of this host)',
     )
-
-
-def _add_server(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group('web server').add_argument
-    if parser.prog == RELEASED_EXPORTER:
+    if is_released:
         port = whole_number(0, MAX_PORT)
         add('--bind-address', '--bind', '-B', metavar='HOST', help='serve on this host')
         add('--port', '-p', type=port, metavar='PORT', help='serve on this port')
@@ -197,13 +183,14 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
         metavar='FILE',
         help='accept only clients with a certificate that a CA in FILE (PEM) has signed',
     )
-    if parser.prog == RELEASED_EXPORTER:
+    if is_released:
         add('--client-capath', metavar='DIRECTORY', help='like --client-cafile, with a directory')
         add(
             '--client-auth-required',
             action='store_true',
             help='require a client certificate; otherwise clients may come without one',
         )
+    return parser
 
 
 def parse(parser: ArgumentParser, arguments: list[str]) -> argparse.Namespace:
@@ -277,10 +264,21 @@ def _run(program: str, settings: argparse.Namespace) -> int:
 
 
 def _serve(program: str, settings: argparse.Namespace) -> None:
-    """Measure and serve until a signal arrives."""
+    """Measure and serve until a signal arrives.
+
+    Raises:
+        CommandFailure: A file or the address cannot be used.
+    """
     past_xids = recorded_xids((default_recording(), SYSTEM_RECORDING))
     pages = Pages(settings.names, settings.series, interval=settings.interval, past_xids=past_xids)
-    textfile = _open_textfile(program, settings.textfile, pages) if settings.textfile else None
+    textfile = None
+    if settings.textfile:
+        warn = functools.partial(print_message, program, 'warning')
+        try:
+            textfile = TextFile(settings.textfile, pages, warn)
+        except OSError as error:
+            text = f'cannot write {settings.textfile}: {error.strerror}'
+            raise CommandFailure(text) from error
     server = _listen(program, settings, pages) if settings.address is not None else None
     reporter = ProblemReporter(program)
 
@@ -325,18 +323,6 @@ def recorded_xids(paths: Iterable[str]) -> dict[tuple[str, int], float]:
                     key = event.gpu, int(event.code)
                     xids[key] = max(event.time, xids.get(key, 0.0))
     return xids
-
-
-def _open_textfile(program: str, path: str, pages: Pages) -> TextFile:
-    """Open the text file.
-
-    Raises:
-        CommandFailure: It cannot be written.
-    """
-    try:
-        return TextFile(path, pages, functools.partial(print_message, program, 'warning'))
-    except OSError as error:
-        raise CommandFailure(f'cannot write {path}: {error.strerror}') from error
 
 
 def _listen(program: str, settings: argparse.Namespace, pages: Pages) -> MetricsServer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Sequence, TypeVar
 
 from nvitop.basics.masking import mask_command
 from nvitop.basics.metrics import (
@@ -67,55 +67,33 @@ def series_of(row: DeviceRow, device: DeviceSample) -> Sequence[Item]:
     values: list[Any] = [device.value_of(metric) for metric in metrics]
     if None in values:
         return ()
+    value = values[0]
+    number: float | None
     if row.form == 'number':
         total = sum(value / metric.divisor for metric, value in zip(metrics, values))
-        return ((row.labels, scaled(total, row.scale)),)
-    return _FORMS[row.form](row, values[0])
-
-
-def _digits(row: DeviceRow, value: str) -> Sequence[Item]:
-    digits = value.lstrip('P')
-    return ((row.labels, float(digits)),) if digits.isdecimal() else ()
-
-
-def _word(row: DeviceRow, value: str) -> Sequence[Item]:
-    words = row.item.split(',')
-    return ((row.labels, float(words.index(value))),) if value in words else ()
-
-
-def _reasons(row: DeviceRow, value: Sequence[str]) -> Sequence[Item]:
-    names = dict.fromkeys((*CLOCK_EVENT_REASONS, *value))
-    return [((*row.labels, (REASON_LABEL, name)), float(name in value)) for name in names]
-
-
-def _mask(row: DeviceRow, value: Sequence[str]) -> Sequence[Item]:
-    # Flags without a name are hexadecimal numbers.
-    bits = [_REASON_BITS.get(name) or int(name, 16) for name in value]
-    return ((row.labels, float(sum(bits))),)
-
-
-def _column(row: DeviceRow, rows: Sequence[Sequence[Any]]) -> Sequence[Item]:
-    column = int(row.item)
-    return [
-        ((*row.labels, (LINK_LABEL, str(number))), scaled(values[column], row.scale))
-        for number, values in enumerate(rows)
-        if values[column] is not None
-    ]
-
-
-def _mean(row: DeviceRow, rows: Sequence[Sequence[Any]]) -> Sequence[Item]:
-    known = [value for _, value in _column(row, rows)]
-    return ((row.labels, sum(known) / len(known)),) if known else ()
-
-
-_FORMS: dict[str, Callable[[DeviceRow, Any], Sequence[Item]]] = {
-    'digits': _digits,
-    'word': _word,
-    'reasons': _reasons,
-    'mask': _mask,
-    'column': _column,
-    'mean': _mean,
-}
+        number = scaled(total, row.scale)
+    elif row.form == 'digits':
+        digits = value.lstrip('P')
+        number = float(digits) if digits.isdecimal() else None
+    elif row.form == 'word':
+        words = row.item.split(',')
+        number = float(words.index(value)) if value in words else None
+    elif row.form == 'mask':
+        # Flags without a name are hexadecimal numbers.
+        number = float(sum(_REASON_BITS.get(name) or int(name, 16) for name in value))
+    elif row.form == 'reasons':
+        names = dict.fromkeys((*CLOCK_EVENT_REASONS, *value))
+        return [((*row.labels, (REASON_LABEL, name)), float(name in value)) for name in names]
+    else:
+        links = {
+            str(link): scaled(numbers[int(row.item)], row.scale)
+            for link, numbers in enumerate(value)
+            if numbers[int(row.item)] is not None
+        }
+        if row.form == 'column':
+            return [((*row.labels, (LINK_LABEL, link)), links[link]) for link in links]
+        number = sum(links.values()) / len(links) if links else None
+    return () if number is None else ((row.labels, number),)
 
 
 def process_value(row: ProcessRow, process: ProcessSample) -> float | None:
@@ -414,13 +392,13 @@ def _distinct(
 def _process_families(
     table: Dialect, observation: Observation, devices: Mapping[DeviceKey, Mapping[str, str]]
 ) -> Iterator[Family]:
-    described = _distinct(
-        (process, {**labels, **texts_of(table.process_labels, properties)}, properties)
-        for process in _exported_processes(observation)
-        for labels in [devices.get(process.key.device)]
-        if labels is not None
-        for properties in [process_properties(process, observation.options)]
-    )
+    rows = []
+    for process in _exported_processes(observation):
+        if process.key.device in devices:
+            properties = process_properties(process, observation.options)
+            labels = texts_of(table.process_labels, properties)
+            rows.append((process, {**devices[process.key.device], **labels}, properties))
+    described = _distinct(rows)
     yield from _info_families(table.process_info, described)
     for row in table.processes:
         values = [(labels, process_value(row, process)) for process, labels, _ in described]
