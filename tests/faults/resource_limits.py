@@ -1,4 +1,4 @@
-"""Run a program with limits: ``python -m tests.faults.resource_limits PROGRAM NPROC NOFILE HOME``.
+"""Run a program with limits: ``python -m tests.faults.resource_limits PROGRAM NPROC NOFILE``.
 
 Everything is imported before the limits are set. The limit of processes applies to all processes of a
 user, except for root, so the program runs as a user without other processes.
@@ -18,9 +18,8 @@ import sys
 import tempfile
 from typing import Callable
 
-from nvitop import ResourceMetricCollector, cli, select, simulation
+from nvitop import ResourceMetricCollector, cli, simulation
 from nvitop import gui as gui_package
-from nvitop.query.command import main as query
 
 UNNAMED_USER = 54321
 #: Modules that have to be imported before the limits: others need a descriptor, and a checkout that
@@ -47,23 +46,20 @@ def collect() -> int:
 
 PROGRAMS: dict[str, Callable[[], int]] = {
     'report': lambda: cli.main(['-1']),
-    'query': lambda: query(['--all', '--format=json']),
-    'nvisel': lambda: select.main(['-f', '1GiB']),
     'collector': collect,
     'monitor': lambda: cli.main([]),
 }
 
 
-def main(program: str, processes: int, files: int, home: str) -> int:
+def main(program: str, processes: int, files: int) -> int:
     os.environ['HOME'] = '/'
     with contextlib.suppress(OSError):
         ctypes.CDLL('libgcc_s.so.1')  # glibc opens it when a thread exits
     with simulation.machine('dgx-h100', processes='fixed'):
         nowhere = contextlib.redirect_stdout(io.StringIO())
         with nowhere, contextlib.redirect_stderr(io.StringIO()):
-            for name in ('report', 'query', 'nvisel', 'collector'):
+            for name in ('report', 'collector'):
                 PROGRAMS[name]()
-        os.environ['HOME'] = home
         if os.geteuid() == 0:
             os.setgroups([])
             os.setgid(UNNAMED_USER)
@@ -75,4 +71,4 @@ def main(program: str, processes: int, files: int, home: str) -> int:
 
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]))
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))

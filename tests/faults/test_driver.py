@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import math
 from typing import Any, Iterator, NamedTuple
 
 import pytest
 
-from nvitop.basics.metrics import METRICS
-from nvitop.query.command import main as query
 from nvitop.simulation.abi import NVML_ERRORS
-from tests.command_run import CommandRun
-from tests.faults.known_machine import VARYING, KnownMachine
+from tests.faults.known_machine import KnownMachine
 from tests.faults.sample_checks import SampleChecker, true_samples
 
 #: Return codes of NVML by name, and an unknown one.
@@ -117,39 +112,3 @@ class WrongValue(Case):
 def test_check_finds_a_wrong_value(checker: SampleChecker) -> None:
     case = WrongValue('nvmlDeviceGetTemperatureV', 'UNKNOWN', 'from the start')
     assert any('temperature_celsius: 77' in text for text in errors_of(case, checker))
-
-
-def queried(case: Case | None) -> dict[str, Any]:
-    bench = KnownMachine()
-    with bench.opened():
-        bench.turn()
-        if case is not None:
-            case.begin(bench)
-        ran = CommandRun(query, '--all', '--mig', '--format=json')
-    assert ran.status in (0, 1)
-    assert ran.err or not ran.status
-    values: dict[str, Any] = json.loads(ran.out) if ran.out else {'devices': []}
-    return values
-
-
-def test_query_has_no_wrong_value() -> None:
-    """It measures once, and also what the monitor never does."""
-    true = {row['uuid']: row for row in queried(None)['devices']}
-    words = {'status', 'reason', 'timestamp', 'health_status', 'health_findings', 'state'}
-    ignored = words | {metric.name for metric in METRICS if metric.field in VARYING}
-    wrong = [
-        (case, name, value)
-        for case in [*cases(codes_per_function=1)][::4]
-        for row in queried(case)['devices']
-        for name, value in row.items()
-        if row['uuid'] and value is not None and name not in ignored
-        if not is_same(value, true[row['uuid']][name])
-    ]
-    assert wrong == []
-
-
-def is_same(found: Any, true: Any) -> bool:
-    """Whether two values are equal; rates and times may differ slightly."""
-    if isinstance(found, float) and isinstance(true, (int, float)):
-        return math.isclose(found, true, rel_tol=0.02)
-    return bool(found == true)

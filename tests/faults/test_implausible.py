@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 
 from nvitop import cli
-from nvitop.api.device import Device
 from nvitop.query.command import main as query
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
@@ -90,38 +89,6 @@ def test_process_with_an_impossible_pid_is_dropped(pid: int) -> None:
     message = f'processes: ignored 1 of 1 entries: invalid PID {pid}\n'
     assert f'nvitop: warning: GPU 0-2: {message}' in ran.err
     assert rows['processes'] == []
-
-
-def _name(data: bytes) -> Callable[..., int]:
-    def nvmlDeviceGetName(handle: Any, buffer: Any, length: Any) -> int:
-        target = getattr(buffer, '_obj', buffer)
-        target.value = data
-        return 0
-
-    return nvmlDeviceGetName
-
-
-@pytest.mark.parametrize(
-    ('data', 'shown'),
-    [
-        (b'H100\x00hidden', 'H100'),
-        (b'H100 \xff\xfe', 'H100 ??'),
-        (b'H100 \xe2\x82', 'H100 ?'),
-        (b'H100 \x1b[31m\x9b1m', 'H100'),
-        ('H100 \u202e\u2066\u0301'.encode(), 'H100'),
-        (b'x' * 64, 'x' * 8),
-    ],
-)
-def test_name_of_any_bytes_is_safe_to_draw(data: bytes, shown: str) -> None:
-    machine = make_machine(_GPU + _OTHERS)
-    machine.driver.nvmlDeviceGetName = _name(data)  # type: ignore[attr-defined]  # - it has no fixed attributes
-    with machine:
-        ran = CommandRun(cli.main, '-1', '--no-config')
-        name = Device(0).name()
-    assert ran.status == 0
-    assert shown.rstrip('?') in ran.out
-    assert not re.search('[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]', ran.out)
-    name.encode()
 
 
 @pytest.mark.parametrize('count', [0, 1, 2, 5, 64, 2**32 - 1])

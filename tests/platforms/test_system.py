@@ -24,19 +24,6 @@ def test_wsl_is_detected(environ: dict[str, str], release: str, name: str | None
     assert host.WSL is platforms.WSL
 
 
-@pytest.mark.parametrize(
-    ('path', 'environ', 'expected'),
-    [
-        ('/.dockerenv', {}, True),
-        ('/run/.containerenv', {}, True),
-        ('', {'KUBERNETES_SERVICE_HOST': '10.0.0.1'}, True),
-        ('/etc/passwd', {'HOME': '/root'}, False),
-    ],
-)
-def test_containers_are_detected(path: str, environ: dict[str, str], expected: bool) -> None:
-    assert platforms.is_container(path.__eq__, environ) is expected
-
-
 def test_settings_are_in_the_directory_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('HOME', '/home/ada')
     assert platforms.settings_folder('linux', {}) == '/home/ada/.config/nvitop'

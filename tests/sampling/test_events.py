@@ -134,15 +134,6 @@ def test_a_lost_gpu_does_not_end_the_events_of_others(machine: simulation.Machin
     assert machine.calls['nvmlEventSetFree'] == 1
 
 
-def test_only_supported_events_are_registered(machine: simulation.Machine) -> None:
-    machine.fail('nvmlDeviceGetSupportedEventTypes', 'NOT_SUPPORTED', gpu=2)
-    watched = Watched(machine)
-    assert machine.calls['nvmlDeviceRegisterEvents'] == 7
-    machine.set(gpu=2, xid=79)
-    machine.set(gpu=1, xid=13)
-    assert watched.next() == (1, 'xid', 13)
-
-
 def test_a_driver_without_events_is_a_problem_but_no_failure(machine: simulation.Machine) -> None:
     machine.fail('nvmlDeviceGetSupportedEventTypes', 'NOT_SUPPORTED')
     source = LiveSource()
@@ -231,32 +222,3 @@ def test_an_event_is_in_a_sample_at_once_even_if_none_is_due(machine: simulation
     while 'xid' not in found:
         found = [finding.kind for finding in findings(samples.get(timeout=PATIENCE))]
     sampler.stop()
-
-
-def test_a_restart_waits_for_the_thread_and_recovery_ends_the_event(
-    machine: simulation.Machine,
-) -> None:
-    now = 0.0
-    source = LiveSource(clock=lambda: now)
-    woken = threading.Event()
-    source.watch_events(woken.set)
-    source.sample(Demand())
-    wait_until(lambda: machine.calls['nvmlEventSetWait_v2'] == 1)
-    machine.set(gpu=3, xid=79)
-    assert woken.wait(PATIENCE)
-    machine.set(gpu=3, lost=True)
-
-    def step(condition: Callable[[Sample], bool]) -> None:
-        def advance() -> bool:
-            nonlocal now
-            now += 10.0
-            return condition(source.sample(Demand()))
-
-        wait_until(advance)
-
-    step(lambda sample: sample.devices[3].status == 'lost')
-    machine.set(gpu=3, lost=False)
-    step(lambda sample: sample.devices[3].status == 'ok')
-    step(lambda sample: all(event.is_over for event in sample.events))
-    assert [event.code for event in source.sample(Demand()).events if event.kind == 'xid'] == [79]
-    source.watch_events(None)

@@ -200,19 +200,6 @@ def test_a_process_on_several_devices_is_read_once(reader: Bench) -> None:
     assert [s.key.device.physical_index for s in samples] == list(range(8))
 
 
-def test_off_screen_processes_are_read_once(reader: Bench) -> None:
-    shown, hidden = FakeProcess(1), FakeProcess(2)
-    for seconds in (0.0, 2.0, 2.0):
-        first, second = reader.read(
-            record(shown), record(hidden), visible={key(1)}, seconds=seconds
-        )
-    assert (shown.reads, hidden.reads) == (3, 1)
-    assert first.cpu_percent == 10.0
-    assert (second.cpu_percent, second.memory_percent, second.host_memory_bytes) == (None,) * 3
-    assert second.command == 'python3 train.py'
-    assert second.running_time_seconds == 5.0 + 4.0
-
-
 def test_off_screen_processes_are_checked_in_turn(reader: Bench) -> None:
     processes = [FakeProcess(pid) for pid in range(1, 3 * module.CHECKED_UNSEEN)]
     records = [record(process) for process in processes]
@@ -227,19 +214,6 @@ def test_off_screen_processes_are_checked_in_turn(reader: Bench) -> None:
         samples = reader.read(*records, visible=seen)
     assert all(process.checks for process in processes[1:])
     assert {s.key.start_time for s in samples if s.key.pid == 200} == {START + 9}
-
-
-def test_between_readings_others_keep_their_values_and_are_not_read(reader: Bench) -> None:
-    processes = [FakeProcess(pid) for pid in range(1, 9)]
-    records = [record(process) for process in processes]
-    reader.read(*records)
-    reader.read(*records, seconds=2.0)
-    for process in processes:
-        process.checks, process.reads, process.known = 0, 0, facts(77.0)
-    samples = reader.read(*records, measure=frozenset({key(3)}), seconds=0.25)
-    assert [process.pid for process in processes if process.checks or process.reads] == []
-    assert processes[2].short_reads == 1
-    assert [sample.cpu_percent for sample in samples] == [10.0, 10.0, 77.0, *[10.0] * 5]
 
 
 def test_a_zombie_has_its_name_and_its_parent(

@@ -18,8 +18,6 @@ from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import System, system
 from nvitop.claims import run as run_command
 from nvitop.console.device_names import match_devices
-from nvitop.console.options import Options
-from nvitop.gui.show import find_devices
 from nvitop.health.check import check_health
 from nvitop.health.command import format_npd, format_text, judge
 from nvitop.query import command as query_command
@@ -310,25 +308,6 @@ def test_gpus_that_may_not_sleep_are_always_queried(bench: Bench) -> None:
     assert bench.machine.calls['nvmlDeviceGetHandleByPciBusId_v2'] == 0
 
 
-@pytest.mark.parametrize('why', ['excluded', 'hidden'])
-def test_gpus_that_nvml_does_not_list_have_no_index(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, why: str
-) -> None:
-    """The first GPU is excluded by the administrator, or its device file is not in the container."""
-    bench.tree.set(1, 'suspended')
-    if why == 'excluded':
-        path = bench.tree.root / 'proc/driver/nvidia/gpus' / BUS_IDS[0] / 'information'
-        path.write_text(f'{path.read_text()}GPU Excluded:\t Yes\n')
-    else:
-        (bench.tree.root / 'dev/nvidia0').unlink()
-    gpu = '[[gpu]]\nmodel = "RTX 4090"\nbus_id = "0000{}"\n'
-    bench.tree.use()
-    assert [power.bus_id for power in system().gpu_powers()] == [BUS_IDS[1]]
-    with simulation.machine(simulation.parse_scenario(gpu.format(BUS_IDS[1]), name='one')):
-        (sample,) = bench.sample(bench.source()).devices
-    assert (sample.status, sample.info.bus_id) == ('asleep', '00000000:43:00.0')
-
-
 def test_wake_decides_and_a_named_gpu_is_woken(bench: Bench) -> None:
     for index in (0, 1):
         bench.tree.set(index, 'suspended')
@@ -357,17 +336,6 @@ def test_a_gpu_is_found_by_its_bus_id_without_waking_others(bench: Bench) -> Non
     assert bench.queried() == [False, False]
     uuid = bench.machine.world.gpus[1].value('uuid')  # unknown without the driver
     assert match_devices([uuid]).found == (1,)
-
-
-def test_only_visible_wakes_no_gpu_if_all_are_visible(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bench.source()
-    monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
-    assert find_devices(Options(only_visible=True), []) is None
-    assert bench.queried() == [False, False]
-    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '1')
-    assert find_devices(Options(only_visible=True), []) == (1,)
 
 
 @pytest.mark.parametrize(

@@ -131,13 +131,6 @@ def test_the_second_complete_sample_does_not_wait() -> None:
         assert mine is not None
 
 
-def test_engine_utilization_of_processes_can_be_left_out(bench: ClockedMachine) -> None:
-    bench.source.complete_sample(metrics=[], process_utilization=False)
-    assert 'nvmlDeviceGetProcessesUtilizationInfo' not in bench.machine.calls
-    bench.source.complete_sample(metrics=[])
-    assert 'nvmlDeviceGetProcessesUtilizationInfo' in bench.machine.calls
-
-
 # Selection and MIG
 
 

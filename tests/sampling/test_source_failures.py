@@ -11,7 +11,6 @@ import pytest
 from nvitop.api import host
 from nvitop.api.process import HostFacts
 from nvitop.api.process.observed import observed
-from nvitop.api.timing import Window
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.health import findings
 from nvitop.health.states import device_states
@@ -72,20 +71,6 @@ def test_values_missing_because_of_mig_have_that_reason(bench: ClockedMachine) -
     bench.machine.fail('nvmlDeviceGetUtilizationRates', 'NOT_SUPPORTED', gpu=0)
     later = problems_of(bench.sample(SLOW_TICK), 0)
     assert later['gpu_utilization'].reason == 'Not Supported'
-
-
-@on('bench', ['dgx-h100', 'old-driver'], indirect=True)
-@on(('error', 'reason'), [('INVALID_ARGUMENT', 'Invalid Argument'), ('UNKNOWN', 'Unknown Error')])
-def test_a_field_query_that_fails_as_a_whole_is_a_failure(
-    bench: ClockedMachine, error: str, reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Window, 'clock', bench.clock)
-    bench.demand = NVLINKS
-    bench.sample()
-    bench.sample(1.0)
-    bench.machine.fail('nvmlDeviceGetFieldValues', error, gpu=0)
-    problems = problems_of(bench.sample(SLOW_TICK), 0)
-    assert {problems[name][2:] for name in NVLINKS.shown_metrics} == {(reason, 'error')}
 
 
 def test_unsupported_metrics_are_queried_only_with_slow_ones(bench: ClockedMachine) -> None:

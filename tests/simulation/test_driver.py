@@ -102,24 +102,6 @@ def test_text_that_does_not_fit_returns_insufficient_size(start: Start) -> None:
     assert room.value == b'NVIDIA H100 80GB HBM3'
 
 
-def test_utilization_causes_heat_power_and_clocks(start: Start) -> None:
-    machine = start(
-        '[[gpu]]\ncount = 2\n[[process]]\ngpus = [0]\ncommand = ["a"]\n'
-        'sm = { steps = [[0, 0], [100, 100]] }\n'
-    )
-    machine.advance(99.0)
-    idle = [pynvml.nvmlDeviceGetTemperature(handle(), 0), pynvml.nvmlDeviceGetPowerUsage(handle())]
-    machine.advance(30.0)
-    busy = [pynvml.nvmlDeviceGetTemperature(handle(), 0), pynvml.nvmlDeviceGetPowerUsage(handle())]
-    assert idle == [28, 71_000]
-    assert busy == [66, 672_000]
-    assert pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu == 100
-    assert pynvml.nvmlDeviceGetClockInfo(handle(), pynvml.NVML_CLOCK_SM) == 1740
-    assert pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle()) == 0x4
-    assert pynvml.nvmlDeviceGetClockInfo(handle(1), pynvml.NVML_CLOCK_SM) == 345
-    assert pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle(1)) == 0x1
-
-
 def test_energy_is_the_integral_of_power(start: Start) -> None:
     machine = start('[[gpu]]\n[[process]]\ncommand = ["a"]\nsm = { mean = 50, amplitude = 40 }\n')
     begin = pynvml.nvmlDeviceGetTotalEnergyConsumption(handle())

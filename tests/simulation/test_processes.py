@@ -11,12 +11,10 @@ import pynvml
 import pytest
 
 from nvitop import select_devices, simulation, take_snapshots
-from nvitop.api.system import system
 from nvitop.basics.units import NA
 from nvitop.sampling.source import LiveSource
 from nvitop.simulation.children import FIRST_FIXED_PID
 from tests.simulation.conftest import handle, text
-from tests.waiting import wait_until
 
 Start = Callable[..., simulation.Machine]
 
@@ -85,19 +83,6 @@ def test_list_grows_between_two_calls(start: Start) -> None:
     assert (call(handle(), ctypes.byref(ctypes.c_uint(0)), None)) == 0  # the first call finds none
 
 
-def test_utilization_samples_are_newer_than_a_time(start: Start) -> None:
-    machine = start(TWO_PROCESSES.format(driver=''))
-    machine.advance(10.0)
-    samples = pynvml.nvmlDeviceGetProcessUtilization(handle(), 0)
-    loads = [(sample.pid, sample.smUtil, sample.memUtil, sample.encUtil) for sample in samples]
-    assert loads == [(PIDS[0], 30, 16, 0), (PIDS[1], 0, 0, 7)]
-    (stamp,) = {sample.timeStamp for sample in samples}
-    assert stamp <= 1_000_010_000_000 < stamp + 166_666
-    assert len(pynvml.nvmlDeviceGetProcessUtilization(handle(), stamp - 1)) == 2
-    with pytest.raises(pynvml.NVMLError_NotFound):
-        pynvml.nvmlDeviceGetProcessUtilization(handle(), stamp)
-
-
 # MIG
 
 
@@ -145,18 +130,6 @@ def test_compute_instances_share_the_memory_of_their_gpu_instance(start: Start) 
     assert used[1] // GIB == 1
     gpu = pynvml.nvmlDeviceGetMemoryInfo(handle(1)).used
     assert abs(gpu - sum(used)) < GIB
-
-
-@pytest.mark.skipif(sys.platform == 'win32', reason='needs the environment of a process')
-def test_children_have_the_variables_of_the_scenario() -> None:
-    source = '[[gpu]]\nmodel = "H100"\n[[process]]\ncommand = ["a"]\nenviron = ["RANK={rank}"]\n'
-    with simulation.machine(simulation.parse_scenario(source, name='environ')) as machine:
-        pid = machine.world.pid_of(machine.world.tasks[0])
-        assert pid is not None
-        process = psutil.Process(pid)
-        # Linux shows no variables of a program that is just starting.
-        wait_until(lambda: process.environ().get('RANK') == '0', 'RANK=0')
-        assert system().process_file(pid, 'environ') == b'RANK=0'
 
 
 SHOWN = """
