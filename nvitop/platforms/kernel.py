@@ -35,6 +35,15 @@ def sysconf(name: str) -> int:
     return os.sysconf(name)
 
 
+def read_small(*parts: str) -> str:
+    """Return the text of a small file of the kernel, ``''`` if it cannot be read."""
+    try:
+        with open(os.path.join(*parts), encoding='utf-8', errors='replace') as file:
+            return file.read(4096).strip()
+    except OSError:
+        return ''
+
+
 def cpu_nanoseconds(pid: int) -> int | None:
     """Return the CPU time of a process; ``None`` if it does not exist, and on other systems than Linux.
 

@@ -11,16 +11,17 @@ import sys
 from typing import NamedTuple
 
 from nvitop.platforms import folders
+from nvitop.platforms.kernel import read_small
 
 
 def machine_id() -> str:
     """ID that distinguishes machines of equal names, ``''`` if there is none. It is confidential."""
-    return _read('/etc/machine-id')
+    return read_small('/etc/machine-id')
 
 
 def boot_id() -> str:
     """ID of this start of the system, ``''`` if it has none. PIDs are unique only within a start."""
-    return _read('/proc/sys/kernel/random/boot_id')
+    return read_small('/proc/sys/kernel/random/boot_id')
 
 
 def state_folder() -> str:
@@ -38,14 +39,6 @@ def state_folder() -> str:
 def default_recording() -> str:
     """Return the path of the recording of this machine."""
     return os.path.join(state_folder(), 'record.db')
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding='ascii', errors='replace') as file:
-            return file.read(100).strip()
-    except OSError:
-        return ''
 
 
 class ProcessIdentity(NamedTuple):

@@ -11,6 +11,8 @@ import os
 import re
 from typing import Callable, NamedTuple
 
+from nvitop.platforms.kernel import read_small
+
 _NVIDIA = '0x10de'
 #: Classes of display and 3D controllers.
 _CLASSES = ('0x0300', '0x0302')
@@ -53,7 +55,11 @@ def read_pci_gpus(root: str = '/') -> tuple[PciGpu, ...]:
     found = []
     for name in names:
         path, bus_id = os.path.join(folder, name), short_bus_id(name)
-        if bus_id and _read(path, 'vendor') == _NVIDIA and _read(path, 'class')[:6] in _CLASSES:
+        if (
+            bus_id
+            and read_small(path, 'vendor') == _NVIDIA
+            and read_small(path, 'class')[:6] in _CLASSES
+        ):
             virtual = os.path.lexists(os.path.join(path, 'physfn'))
             found.append(PciGpu(bus_id, _driver(path), virtual))
     return tuple(found)
@@ -124,7 +130,7 @@ def _is_hidden(bus_id: str, root: str, access: Callable[[str, int], bool]) -> bo
 
 def _text(bus_id: str, root: str) -> str:
     """Return what NVIDIA's driver says about a GPU, ``''`` if it does not list it."""
-    return _read(os.path.join(root, _GPUS, bus_id), 'information')
+    return read_small(os.path.join(root, _GPUS, bus_id), 'information')
 
 
 def _driver(path: str) -> str:
@@ -162,7 +168,7 @@ class SleepInfo(NamedTuple):
 def read_driver_version(root: str = '/') -> str:
     """Return the version of NVIDIA's kernel driver without calling it, ``''`` if unknown."""
     found = re.search(
-        r'NVRM version:.*?\s(\d{3,}(?:\.\d+)+)\s', _read(root, 'proc/driver/nvidia/version')
+        r'NVRM version:.*?\s(\d{3,}(?:\.\d+)+)\s', read_small(root, 'proc/driver/nvidia/version')
     )
     return found[1] if found else ''
 
@@ -187,7 +193,7 @@ def read_gpu_powers(root: str = '/') -> tuple[GpuPower, ...]:
 
 def read_runtime_status(bus_id: str, root: str = '/') -> str:
     """Return ``'active'``, ``'suspended'``, …; ``''`` if unknown. One small read."""
-    return _read(root, 'sys/bus/pci/devices', bus_id, 'power/runtime_status')
+    return read_small(root, 'sys/bus/pci/devices', bus_id, 'power/runtime_status')
 
 
 def read_sleep_info(bus_id: str, root: str = '/') -> SleepInfo:
@@ -198,21 +204,13 @@ def read_sleep_info(bus_id: str, root: str = '/') -> SleepInfo:
     return SleepInfo(
         fields.get('Model', ''),
         '' if '?' in uuid else uuid,  # not initialized yet
-        _read(root, 'sys/bus/pci/devices', bus_id, 'power_state'),
+        read_small(root, 'sys/bus/pci/devices', bus_id, 'power_state'),
     )
 
 
 def _may_sleep(bus_id: str, root: str) -> bool:
-    if _read(root, 'sys/bus/pci/devices', bus_id, 'power/control') != 'auto':
+    if read_small(root, 'sys/bus/pci/devices', bus_id, 'power/control') != 'auto':
         return False
-    text = _read(root, _GPUS, bus_id, 'power')
+    text = read_small(root, _GPUS, bus_id, 'power')
     fields: dict[str, str] = dict(re.findall(_FIELD, text))
     return fields.get('Runtime D3 status', '').startswith('Enabled')
-
-
-def _read(*parts: str) -> str:
-    try:
-        with open(os.path.join(*parts), encoding='utf-8', errors='replace') as file:
-            return file.read(4096).strip()
-    except OSError:
-        return ''
