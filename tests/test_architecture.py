@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import pathlib
 import re
 from typing import Iterator
+
+import nvitop
 
 ROOT = pathlib.Path(__file__).parent.parent
 PACKAGE = ROOT / 'nvitop'
@@ -215,11 +218,6 @@ def test_there_are_no_import_cycles() -> None:
     assert not cycles(imports)
 
 
-def test_cycles_are_found() -> None:
-    imports = {'a': {'b'}, 'b': {'c', 'd'}, 'c': {'a'}, 'd': {'e'}, 'e': set(), 'f': {'a'}}
-    assert cycles(imports) == {'a', 'b', 'c'}
-
-
 def test_no_class_name_is_defined_twice() -> None:
     definitions: dict[str, list[str]] = {}
     for path in FILES:
@@ -315,70 +313,24 @@ def test_names_are_specific() -> None:
                 assert (module_name(path), node.name) in FOREIGN_NAMES, f'{path}: {node.name}'
 
 
-@functools.lru_cache(maxsize=None)
-def documented_methods() -> dict[str, set[str]]:
-    """Class → its documented methods, and those of its base classes."""
-    classes = {
-        node.name: node
-        for path in FILES
-        for node in tree_of(path).body
-        if isinstance(node, ast.ClassDef)
-    }
-
-    def methods(name: str) -> set[str]:
-        node = classes.get(name)
-        if node is None:
-            return set()
-        own = {m.name for m in node.body if isinstance(m, ast.FunctionDef) and ast.get_docstring(m)}
-        return own.union(*(methods(getattr(base, 'id', '')) for base in node.bases))
-
-    return {name: methods(name) for name in classes}
-
-
-def lacks_docstring(node: ast.stmt, inherited: set[str], path: pathlib.Path) -> bool:
-    """Return whether a name is public and documented nowhere.
-
-    A base class, or a protocol of its module, documents a method; NVIDIA documents its functions. No
-    library calls functions of the monitor: names say what most of them do.
-    """
-    if is_within(module_name(path), 'nvitop.gui') and isinstance(node, ast.FunctionDef):
-        return False
-    if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or node.name.startswith('_'):
-        return False
-    if is_within(module_name(path), 'nvitop.simulation') and node.name.startswith('nvml'):
-        return False
-    decorators = ''.join(map(ast.dump, node.decorator_list))
-    if re.search("'(overload|setter)'", decorators) or node.name in inherited:
-        return False
-    return not ast.get_docstring(node)
-
-
 def test_modules_and_public_names_have_docstrings() -> None:
+    assert not [
+        path for path in FILES if not is_alias(path) and not ast.get_docstring(tree_of(path))
+    ]
     problems = []
-    for path in FILES:
-        if is_alias(path):
-            continue
-        if not ast.get_docstring(tree_of(path)):
-            problems.append(f'{path}: module')
-        nodes = tree_of(path).body
-        classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
-        protocols = {
-            method
-            for node in classes
-            if any('Protocol' in ast.dump(base) for base in node.bases)
-            for method in documented_methods()[node.name]
+    for name in nvitop.__all__:
+        value = getattr(nvitop, name)
+        members = {
+            f'{name}.{member}': getattr(value, member)
+            for member in (vars(value) if inspect.isclass(value) else ())
+            if not member.startswith('_')
         }
-        public: list[tuple[ast.stmt, set[str]]] = [(node, set()) for node in nodes]
-        for node in classes:
-            if not node.name.startswith('_'):
-                inherited = protocols.union(
-                    *(documented_methods().get(getattr(b, 'id', ''), set()) for b in node.bases)
-                )
-                public += [(member, inherited) for member in node.body]
         problems += [
-            f'{path}:{node.lineno}'
-            for node, inherited in public
-            if lacks_docstring(node, inherited, path)
+            where
+            for where, each in {name: value, **members}.items()
+            if getattr(each, '__module__', '').startswith('nvitop')
+            and (inspect.isclass(each) or inspect.isroutine(each))
+            and not inspect.getdoc(each)
         ]
     assert not problems
 
