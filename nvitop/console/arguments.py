@@ -89,11 +89,14 @@ class ArgumentParser(argparse.ArgumentParser):
         argument_default: Any = None,
         error_status: int = 2,
     ) -> None:
+        lines = ''.join(f'  {line}\n' for line in examples.splitlines())
+        width = max(map(len, exit_status))
+        statuses = ''.join(f'  {code:{width}}  {text}\n' for code, text in exit_status.items())
         super().__init__(
             prog=prog,
             usage='\n       '.join(usage),
             description=description,
-            epilog=_epilog(examples, exit_status),
+            epilog=f'examples:\n{lines}\nexit status:\n{statuses}',
             formatter_class=_HelpFormatter,
             argument_default=argument_default,
             add_help=False,
@@ -172,13 +175,6 @@ class ArgumentParser(argparse.ArgumentParser):
         except CommandFailure as failure:
             print_message(self.prog, 'error', str(failure))
             self.exit(failure.status)
-
-
-def _epilog(examples: str, exit_status: Mapping[str, str]) -> str:
-    lines = ''.join(f'  {line}\n' for line in examples.splitlines())
-    width = max(map(len, exit_status))
-    statuses = ''.join(f'  {status:{width}}  {text}\n' for status, text in exit_status.items())
-    return f'examples:\n{lines}\nexit status:\n{statuses}'
 
 
 def add_general(parser: argparse.ArgumentParser, *, demo: bool = True) -> argparse._ArgumentGroup:

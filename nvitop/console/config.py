@@ -192,11 +192,6 @@ _SAVED_HEADER = """\
 """
 
 
-def saved_file(path: str) -> str:
-    """Return the path of the saved settings; ``path`` is ``''`` for the default configuration file."""
-    return os.path.join(os.path.dirname(os.path.realpath(path or config_file())), SAVED)
-
-
 def save_settings(path: str, values: Mapping[str, object], choices: Choices) -> str:
     """Save the settings that differ from the configuration file; return the path of the file.
 
@@ -208,12 +203,13 @@ def save_settings(path: str, values: Mapping[str, object], choices: Choices) -> 
         for name, value in values.items()
         if value != getattr(configured, SETTINGS[name].field)
     ]
-    target = saved_file(path)
+    folder = os.path.dirname(os.path.realpath(path or config_file()))
+    target = os.path.join(folder, SAVED)
     if not lines:
         if os.path.exists(target):
             os.remove(target)
         return ''
-    os.makedirs(os.path.dirname(target), exist_ok=True)
+    os.makedirs(folder, exist_ok=True)
     # At once, so that the file is never half written.
     temporary = f'{target}.{os.getpid()}.tmp'
     try:

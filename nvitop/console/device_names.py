@@ -27,19 +27,6 @@ _UUID = r'(?ai)(GPU|MIG)-[0-9A-Z/-]+'
 _BUS_ID = r'(?i)(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])'
 
 
-class DeviceMatches(NamedTuple):
-    """Devices that were found by their names."""
-
-    #: Each device once, in the order of the names.
-    found: tuple[DeviceIndex, ...]
-    #: A message for each name that matches no device, or several.
-    problems: tuple[str, ...] = ()
-
-
-class UnknownDeviceError(ValueError):
-    """A name matches no device, or several."""
-
-
 class _GpuNames(NamedTuple):
     """Names of a GPU and of its MIG devices."""
 
@@ -74,20 +61,20 @@ def require_devices(
     """Find the devices with these names.
 
     Raises:
-        UnknownDeviceError: A name matches no device, or several.
+        ValueError: A name matches no device, or several.
         NVMLError: The driver does not respond.
     """
     words = split_names(names)
     if not words:
-        raise UnknownDeviceError('no device given')
-    matches = match_devices(words)
-    if matches.problems:
-        raise UnknownDeviceError(matches.problems[0])
-    return matches.found
+        raise ValueError('no device given')
+    found, problems = match_devices(words)
+    if problems:
+        raise ValueError(problems[0])
+    return found
 
 
-def match_devices(names: Iterable[str]) -> DeviceMatches:
-    """Find the devices with these names as far as possible.
+def match_devices(names: Iterable[str]) -> tuple[tuple[DeviceIndex, ...], tuple[str, ...]]:
+    """Find the devices with these names; also return a message for each name that matches not one.
 
     A name is an index, ``GPU:MIG`` indices, the beginning of a UUID, a PCI bus ID (without a domain
     or with one of any length) or a serial number. GPUs are queried for names only if an index is
@@ -102,7 +89,10 @@ def match_devices(names: Iterable[str]) -> DeviceMatches:
     to_read = _gpus_to_read(names, count)
     asleep = {gpu: power for gpu, power in enumerate(system().gpu_powers()) if power.is_asleep}
     known, silent = _read_names(gpu for gpu in to_read if gpu not in asleep)
-    known.update({gpu: _sleeping_names(asleep[gpu].bus_id) for gpu in asleep if gpu in to_read})
+    for gpu, power in asleep.items():
+        if gpu in to_read:
+            uuid = system().sleep_info(power.bus_id).uuid
+            known[gpu] = _GpuNames(uuid, _full_bus_id(power.bus_id), '', {})
     if asleep and not all(_matches(name, count, known) for name in names):
         known, silent = _read_names(to_read)  # this wakes them
     devices: dict[DeviceIndex, None] = {}
@@ -113,7 +103,7 @@ def match_devices(names: Iterable[str]) -> DeviceMatches:
             devices[matches[0]] = None
         else:
             problems.append(_explain(name, matches, count, known, silent))
-    return DeviceMatches(tuple(devices), tuple(problems))
+    return tuple(devices), tuple(problems)
 
 
 def match_measured(
@@ -178,10 +168,6 @@ def _names_of(index: int) -> _GpuNames:
         mig = {int(leaf.mig_index): str(leaf.uuid()) for leaf in device.mig_devices()}
         bus_id = _full_bus_id(device.bus_id())
         return _GpuNames(str(device.uuid()), bus_id, str(device.serial()), mig)
-
-
-def _sleeping_names(bus_id: str) -> _GpuNames:
-    return _GpuNames(system().sleep_info(bus_id).uuid, _full_bus_id(bus_id), '', {})
 
 
 def _matches(name: str, count: int, known: dict[int, _GpuNames]) -> list[DeviceIndex]:

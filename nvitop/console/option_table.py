@@ -8,6 +8,7 @@ table; ``docs/adding-an-option.md`` explains it.
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 from typing import Any, Callable, Collection, Mapping, NamedTuple
 
@@ -117,14 +118,14 @@ class Option(NamedTuple):
 
 def _add_switch(group: argparse._ActionsContainer, option: Option, default: object) -> None:
     """Add the flags, and their opposite: ``--no-NAME``, or ``--NAME`` for ``--no-NAME``."""
+    add = functools.partial(
+        group.add_argument, dest=option.field, action='store_const', default=default
+    )
     turned = not Options._field_defaults[option.field]
     name = option.flags[-1].lstrip('-')
     opposite = name[3:] if name.startswith('no-') else f'no-{name}'
-    for flags, value, text in (
-        (option.flags, turned, option.help),
-        ((f'--{opposite}',), not turned, argparse.SUPPRESS),
-    ):
-        _add_constant(group, flags, option.field, value, default, text)
+    add(*option.flags, const=turned, help=option.help)
+    add(f'--{opposite}', const=not turned, help=argparse.SUPPRESS)
 
 
 def _check_switch(value: Any, _: Collection[str]) -> object:
@@ -165,9 +166,12 @@ def _store_mode(namespace: argparse.Namespace, dest: str, mode: str | None) -> N
 def _add_theme(group: argparse._ActionsContainer, option: Option, default: object) -> None:
     """Add the flags; two are those of nvitop 1.7."""
     _add_argument(group, option, default)
+    add = functools.partial(
+        group.add_argument, dest=option.field, action='store_const', default=default
+    )
     text = 'set the colors for a light background, like --theme light'
-    _add_constant(group, ('--light',), option.field, 'light', default, text)
-    _add_constant(group, ('--no-light',), option.field, 'dark', default, argparse.SUPPRESS)
+    add('--light', const='light', help=text)
+    add('--no-light', const='dark', help=argparse.SUPPRESS)
 
 
 def _store_percentages(namespace: argparse.Namespace, dest: str, words: list[str]) -> None:
@@ -211,19 +215,6 @@ NAMES = Kind({'type': _split, 'metavar': 'NAMES'}, 'a list of names', _check_nam
 KEY_TABLE = Kind(words='a table of actions and lists of keys')
 _DEVICES = Kind(add=lambda group, option, _: add_devices(group, *option.flags, more=option.help))
 _DEMO = Kind(add=lambda group, *_: add_demo(group))
-
-
-def _add_constant(
-    group: argparse._ActionsContainer,
-    flags: tuple[str, ...],
-    field: str,
-    value: object,
-    default: object,
-    text: str,
-) -> None:
-    group.add_argument(
-        *flags, dest=field, action='store_const', const=value, default=default, help=text
-    )
 
 
 def _checked_word(value: object, allowed: Collection[str]) -> str:
@@ -304,11 +295,11 @@ OPTIONS: dict[str, Option] = {row.field: row for rows in GROUPS.values() for row
 #: Key in the configuration file → option.
 SETTINGS: dict[str, Option] = {row.key: row for row in OPTIONS.values() if row.key}
 
-for _field in OPTIONS.keys() ^ (set(Options._fields) - WITHOUT_ROW):
+_incomplete = OPTIONS.keys() ^ (set(Options._fields) - WITHOUT_ROW)
+if _incomplete:
     raise TypeError(
-        f'the field {_field!r} of Options has no row in GROUPS of nvitop/console/option_table.py'
-        if _field in Options._fields
-        else f'the row {_field!r} of GROUPS has no field in Options of nvitop/console/options.py'
+        f'{sorted(_incomplete)}: an option needs a row in GROUPS of nvitop/console/option_table.py '
+        'and a field in Options of nvitop/console/options.py'
     )
 
 

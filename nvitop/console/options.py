@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 #: Sizes of the device panel; ``auto`` depends on the height of the terminal.
 MODES = ('auto', 'full', 'compact')
@@ -36,62 +36,49 @@ class Thresholds(NamedTuple):
 
 
 class Options(NamedTuple):
-    """Everything that can be set for a run of ``nvitop``, with its type and default."""
+    """Everything that can be set for a run of ``nvitop``, with its type and default.
 
-    #: Print a report once; ``None``: only without a terminal.
+    :data:`nvitop.console.option_table.GROUPS` explains what each means.
+    """
+
+    #: ``None``: only without a terminal.
     once: bool | None = None
     #: Whether the monitor was requested explicitly, which is an error without a terminal.
     monitor: bool = False
-    #: One of :data:`MODES`.
     mode: str = 'auto'
-    #: Seconds between samples; ``None``: 1 s for devices, 2 s for processes.
+    #: ``None``: 1 s for devices, 2 s for processes.
     interval: float | None = None
-    #: Seconds for which the monitor keeps samples in memory; 0: none.
     scroll_back: float = 3600.0
     ascii: bool = False
-    #: Whether sending signals is disabled.
     readonly: bool = False
-    #: Accepted for nvitop 1.
     colorful: bool | None = None
-    #: Color the report even if stdout is not a terminal.
     force_color: bool = False
-    #: Name of the theme.
     theme: str = 'auto'
     gpu_thresholds: tuple[int, int] = (10, 75)
     memory_thresholds: tuple[int, int] = (10, 80)
     show_host: bool = True
-    #: Whether processes are listed one by one instead of by job.
     flat: bool = False
-    #: Whether the last row of the monitor shows keys.
     hints: bool = True
-    #: Whether a report is printed when the monitor is left.
     report_on_exit: bool = True
-    #: Columns of the process panel, from left to right; ``None``: the default ones.
+    #: ``None``: the default ones.
     columns: tuple[str, ...] | None = None
-    #: One of :data:`OWNER_NAMES`.
     owner_names: str = 'files'
-    #: One of :data:`WAKE`.
     wake: str = 'ask'
-    #: Devices to show: indices, ``gpu:mig`` or UUIDs; ``None``: all.
+    #: ``None``: all devices, users, processes.
     only: tuple[str, ...] | None = None
-    #: Show only the devices in CUDA_VISIBLE_DEVICES.
     only_visible: bool = False
-    #: Show only processes of type C or C+G; only C; G or C+G; only G.
     compute: bool = False
     only_compute: bool = False
     graphics: bool = False
     only_graphics: bool = False
-    #: Show only processes of these users; ``None``: of all.
     users: tuple[str, ...] | None = None
-    #: Show only these processes; ``None``: all.
     pids: tuple[int, ...] | None = None
-    #: Keys of the monitor from the configuration file: (action, keys).
+    #: Actions and their keys.
     keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
     #: The configuration file, ``''``: the usual one; ``None``: none is used.
     config_path: str | None = None
-    #: Name or file of the scenario to simulate; ``None``: use the real machine.
+    #: ``None``: the real machine, this one.
     demo: str | None = None
-    #: Machine to show instead of this one, over ssh.
     ssh: str | None = None
 
     @property
@@ -107,16 +94,12 @@ PRESET = 'preset'
 def merge(*layers: Mapping[str, object]) -> Options:
     """Merge layers (configuration file, environment, command line); the last one wins.
 
-    A layer holds only the fields that it sets.
+    A layer holds only the fields that it sets. Raises ValueError for other ones.
     """
-    merged: dict[str, object] = {}
+    merged: dict[str, Any] = {}
     for layer in layers:
         merged.update(layer)
-    fields = {**Options()._asdict(), **merged}
-    unknown = fields.keys() - set(Options._fields)
-    if unknown:
-        raise ValueError(f'no such option: {", ".join(sorted(unknown))}')
-    return Options._make(fields[name] for name in Options._fields)
+    return Options()._replace(**merged)
 
 
 def parse_environment(environ: Mapping[str, str]) -> dict[str, object]:
