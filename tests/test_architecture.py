@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import inspect
 import pathlib
 import re
 from typing import Iterator
-
-import nvitop
 
 ROOT = pathlib.Path(__file__).parent.parent
 PACKAGE = ROOT / 'nvitop'
@@ -318,8 +317,9 @@ def test_modules_and_public_names_have_docstrings() -> None:
         path for path in FILES if not is_alias(path) and not ast.get_docstring(tree_of(path))
     ]
     problems = []
-    for name in nvitop.__all__:
-        value = getattr(nvitop, name)
+    package = importlib.import_module('nvitop')
+    for name in package.__all__:
+        value = getattr(package, name)
         members = {
             f'{name}.{member}': getattr(value, member)
             for member in (vars(value) if inspect.isclass(value) else ())

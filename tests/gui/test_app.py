@@ -7,10 +7,12 @@ from typing import Callable
 import pytest
 
 from nvitop.gui.app import App
+from nvitop.gui.model.choices import GraphState
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import HUNG_UP, Event, KeyPressed, SampleArrived, Suspended
 from nvitop.sampling.types import Sample
+from tests.gui.driving import demand_of, press, state_of
 from tests.gui.headless import FakeMeasuring, HeadlessTerminal
 from tests.gui.samples import SAMPLES
 
@@ -99,3 +101,11 @@ def test_error_in_a_view_restores_the_terminal(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ZeroDivisionError):
         app.run(FakeMeasuring())
     assert not terminal.is_open
+
+
+@pytest.mark.parametrize(('keys', 'shown'), [('', True), ('t', False), ('!', True)])
+def test_counters_are_read_only_while_their_history_is_visible(keys: str, shown: bool) -> None:
+    state = state_of(SAMPLES['h100x8'])
+    state = state._replace(main=state.main._replace(graphs=GraphState('gpm_sm_active')))
+    demand = demand_of(press(state, *keys.split())[0])
+    assert ('gpm_sm_active' in demand.shown_metrics) is shown

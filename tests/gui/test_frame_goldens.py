@@ -10,6 +10,7 @@ import pytest
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.style import Role
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import (
     EnvironmentRead,
@@ -24,7 +25,7 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Cost, DeviceKey, Problem, Sample
 from tests.gui.driving import update_all
-from tests.gui.goldens import assert_golden
+from tests.gui.goldens import FOLDER, LETTERS, assert_golden
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
 
 pytestmark = pytest.mark.usefixtures('utc')
@@ -122,3 +123,10 @@ def _history(sample: str) -> History:
 @pytest.mark.parametrize('case', CASES, ids=str)
 def test_frames_match_their_goldens(case: Case) -> None:
     assert_golden(f'frame-{case}', frame_of(case))
+
+
+def test_there_are_few_goldens_and_each_role_has_its_own_letter() -> None:
+    frames = [path for kind in ('frame', 'report', 'fleet') for path in FOLDER.glob(f'{kind}-*')]
+    assert len(frames) <= 25
+    assert set(LETTERS) == set(Role)
+    assert len({*LETTERS.values()}) == len(LETTERS)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nvitop.basics.units import GiB
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.process_rows import build_tree
-from nvitop.sampling.types import HostProcessSample, ProcessStatus
+from nvitop.sampling.types import (
+    DeviceKey,
+    HostProcessSample,
+    ProcessKey,
+    ProcessSample,
+    ProcessStatus,
+)
+from tests.gui.drawing import lines_of
 from tests.gui.driving import MANY, arrived, pressed, state_of
 from tests.gui.samples import with_families
 
@@ -57,3 +67,17 @@ def test_tree_opens_at_the_selected_process_and_returns_its_selection() -> None:
     state = pressed(state, 'Down', 'Down', 't')
     assert (state.screen, state.selected) == (Screen.MAIN, state.rows[2].key)
     assert pressed(state, 't', 'Home', 't').selected is None
+
+
+def test_lines_have_the_memory_of_all_gpus_and_the_name_of_a_zombie() -> None:
+    key = ProcessKey(30, 30.0, DeviceKey(0))
+    other = key._replace(device=DeviceKey(1))
+    on_first = ProcessSample(key, gpu_memory_bytes=3 * GiB, gpu_sm_utilization_percent=40)
+    zombie = process(30, 1, status='zombie')._replace(name='python3')
+    sample = MANY._replace(
+        host_processes=(process(1, None), zombie),
+        processes=(on_first, on_first._replace(key=other)),
+    )
+    state = pressed(state_of(sample, width=120, height=20), 't')
+    line = next(line for line in lines_of(arrived(state, sample)) if ' 30 ' in line)
+    assert re.search(r' 6\.0 +40 .*└─ python3 <defunct>', line)
