@@ -168,7 +168,7 @@ def class_entries(kind: type, name: str, level: int) -> Iterator[str]:
                     + (f': {markdown(comment)}' if comment else '')
                 )
     if fields:
-        yield '\n'.join(fields)
+        yield ('' if is_plain else '**Attributes:**\n\n') + '\n'.join(fields)
     for base in bases:
         for member, thing in vars(base).items():
             if member.startswith('_') or member in seen:
