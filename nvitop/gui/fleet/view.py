@@ -19,7 +19,7 @@ from nvitop.gui.fleet.state import LISTS, ORDERS_BY_NAME, fleet_of, host_of, lis
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.table import Column, Item
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.geometry import CLASSIC, Rect
 from nvitop.gui.render.style import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
@@ -177,7 +177,8 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
 def _columns(state: AppState, name: str) -> list[Column]:
     hosts, now = fleet_of(state).fleet.hosts, _now(state)
     titled = titled_columns(name, fleet_of(state).fleet, now, state.width)
-    columns = [_column(column, now) for column in titled]
+    gap = 2 if state.width >= CLASSIC else 1
+    columns = [_column(column, now, gap) for column in titled]
     if columns[0].name == 'host':  # there may be thousands of rows
         least, most = columns[0].sizes
         widest = max((cell_width(host.name) for host in hosts), default=0)
@@ -195,7 +196,9 @@ def _columns(state: AppState, name: str) -> list[Column]:
     return columns
 
 
-def _column(column: ListColumn, now: float) -> Column:
+def _column(column: ListColumn, now: float, gap: int) -> Column:
+    """Return a column of the screen; ``gap`` is before a column of words."""
+
     def content(row: Any, width: int) -> Content:
         if isinstance(row, FleetHost) and row.is_gone:
             if column.name not in ('host', 'age_seconds', 'findings'):
@@ -217,6 +220,7 @@ def _column(column: ListColumn, now: float) -> Column:
         '',
         content,
         column.align,
+        gap=gap if column.align == '<' else 1,
         order=order,
         rank=column.rank,
     )

@@ -73,10 +73,10 @@ def _message(environ: EnvironState) -> str:
 
 def _draw_line(buf: Buffer, y: int, line: tuple[str, str], x: int, *, is_cursor: bool) -> None:
     name, value = (safe(text, limit=_LIMIT) for text in line)
-    text = clip_scrolled(f'{name}={value}', x, buf.width)
+    text = clip_scrolled(f'{name}={value}', x, buf.width - 2)
     if is_cursor:
-        draw_bar_row(buf, y, text, Style(Role.SELECTED))
+        draw_bar_row(buf, y, f' {text}', Style(Role.SELECTED))
         return
     name_cells = min(max(0, cell_width(name) - x), cell_width(text))
-    buf.write(0, y, cut(text, 0, name_cells), _NAME)
-    buf.write(name_cells, y, cut(text, name_cells, buf.width), PLAIN)
+    buf.write(1, y, cut(text, 0, name_cells), _NAME)
+    buf.write(1 + name_cells, y, cut(text, name_cells, buf.width), PLAIN)

@@ -55,8 +55,12 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     """Draw the screen: a card of two rows for each problem, and the selected one in full."""
     lines, layout, cursor = listed_problems(state), lines_layout(state), current_line(state)
     draw_screen_title(buf, state, [_title(lines), 'Problems'])
+    is_whole = False
     for number in layout.shown:
-        _draw_card(buf, layout.row_of(number), lines[number], state, is_current=number == cursor)
+        is_current = number == cursor
+        y = layout.row_of(number)
+        is_drawn_whole = _draw_card(buf, y, lines[number], state, is_current=is_current)
+        is_whole = is_whole or (is_current and is_drawn_whole)
     if not lines:
         text = 'No problem matches the filter' if state.problem_query else 'No problems'
         draw_message(buf, layout.area, text, DIM)
@@ -64,13 +68,14 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
         y = layout.row_of(layout.shown.stop)
         draw_section(buf, y, safe(lines[cursor].where))
         below = Rect(0, y + 1, buf.width, buf.height - 2 - y)
-        draw_message(buf, below, _in_full(lines[cursor], state, below))
+        draw_message(buf, below, _in_full(lines[cursor], state, below, is_whole=is_whole))
     buf.write(0, buf.height - 1, clip(_cost(state, buf.width), buf.width), DIM)
 
 
 def _draw_card(
     buf: Buffer, y: int, line: ProblemCount, state: AppState, *, is_current: bool
-) -> None:
+) -> bool:
+    """Draw a problem in two rows; return whether it is there in full."""
     mark, word, style = _severity(line)
     if is_current:
         buf.write(0, y, '►', _CURSOR)
@@ -88,7 +93,10 @@ def _draw_card(
     if end < buf.width:
         buf.write(end + 2, y, time, DIM)
     left = _INDENT + _WORD
-    buf.write(left, y + 1, clip(safe(line.action), max(0, buf.width - left)), DIM)
+    advice = safe(line.action)
+    buf.write(left, y + 1, clip(advice, max(0, buf.width - left)), DIM)
+    is_short = cell_width(text) <= end - x and left + cell_width(advice) <= buf.width
+    return is_short and not line.brief and line.value_count == 1
 
 
 def _title(lines: tuple[ProblemCount, ...]) -> str:
@@ -96,14 +104,19 @@ def _title(lines: tuple[ProblemCount, ...]) -> str:
     return f'Problems {sum(failures)} now, {len(failures) - sum(failures)} past'
 
 
-def _in_full(line: ProblemCount, state: AppState, area: Rect) -> str:
-    """Return the whole problem in words, with what to do and then its times, as far as they fit."""
+def _in_full(line: ProblemCount, state: AppState, area: Rect, *, is_whole: bool) -> str:
+    """Return the whole problem in words, with what to do and then its times, as far as they fit.
+
+    ``is_whole``: all words are on the card already.
+    """
     first, last = (fmt.format_moment(when, state.timestamp) for when in (line.first, line.last))
     often = f'in {line.times} samples'
     if line.is_current:
         times = f'now, since {first}' if line.times == 1 else f'now, {often} since {first}'
     else:
         times = f'past: once, {last}' if line.times == 1 else f'past: {often}, {first} to {last}'
+    if is_whole and line.is_failure:
+        return times[0].upper() + times[1:]
     names = ', '.join(value_words(name) for name in line.what.split(', '))
     text = safe(f'{names}: {line.reason}')
     action = f'. {line.action}' if line.action else ''
