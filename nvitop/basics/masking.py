@@ -172,7 +172,6 @@ def _passwords_of_htpasswd(words: list[str]) -> list[int]:
 
 
 def _hides_next(program: str, word: str, has_login: bool) -> bool:
-    """Whether the next word is a secret."""
     name = _NAME.fullmatch(word.strip('\'"'))
     if name is not None and name[1] and is_secret(name[2]):
         return True

@@ -144,7 +144,6 @@ def _reap(child: int) -> None:
 
 
 def _end_by(number: int) -> NoReturn:
-    """End as by this signal."""
     with contextlib.suppress(OSError):  # SIGKILL
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -237,7 +237,6 @@ class DriverReader:
             return gpu.read(self._due.pop(index, due))
 
     def _slow(self) -> frozenset[int]:
-        """Return the GPUs that respond, but slowly."""
         return frozenset(
             index
             for index, seconds in self._seconds.items()
@@ -269,7 +268,6 @@ class DriverReader:
         return lost_reading(self._last(index), 'error', reason)
 
     def _last(self, index: int) -> GpuReading:
-        """Return the last reading of a GPU."""
         known = self._readings.get(index)
         if known is not None or not self._selection.wants_gpu(index, ''):
             return known or GpuReading()

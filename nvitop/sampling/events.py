@@ -101,7 +101,6 @@ class EventWatcher:
         on_event: Called in that thread with each event that is new or was not seen for a while.
         on_pause: Called in that thread when it has left the driver because of :meth:`pause`.
         wall_clock: Seconds since the epoch.
-        start_thread: Starts the thread.
     """
 
     def __init__(
@@ -110,7 +109,6 @@ class EventWatcher:
         *,
         on_pause: Callable[[], None] | None = None,
         wall_clock: Callable[[], float] = time.time,
-        start_thread: Callable[[str, Callable[[], None]], None] = start_daemon,
     ) -> None:
         self.log = EventLog()
         #: Why no events can be received, ``''``: they can, or it is not known yet.
@@ -118,7 +116,6 @@ class EventWatcher:
         self.on_event = on_event
         self._on_pause = on_pause
         self._wall_clock = wall_clock
-        self._start_thread = start_thread
         self._condition = threading.Condition()
         self._is_paused = self._is_stopped = self._is_inside = self._has_started = False
 
@@ -131,7 +128,7 @@ class EventWatcher:
         """Start the thread, unless it was started before."""
         if not self._has_started:
             self._has_started = self._is_inside = True
-            self._start_thread('nvitop-events', self._run)
+            start_daemon('nvitop-events', self._run)
 
     def stop(self) -> None:
         """End the thread when the driver returns from its wait; do not wait for that."""

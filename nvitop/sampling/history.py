@@ -178,7 +178,6 @@ def _mean(window: array[float], start: int, stop: int) -> float:
 
 
 def _or_none(values: list[float]) -> list[float | None]:
-    """Return the values with ``None`` for unknown ones."""
     if math.isfinite(sum(values)):  # all of them are; sum() is fast
         return [*values]
     return [v if math.isfinite(v) else None for v in values]

@@ -220,7 +220,6 @@ class ProcessReader:
         return self._with_parent(_sample(record, key, known, turn), turn)
 
     def _without_exited(self, records: Iterable[ListedProcess]) -> tuple[ListedProcess, ...]:
-        """Leave out processes that have exited since their device stopped listing them."""
         start_times: dict[tuple[DeviceKey, int], float | None] = {}
         kept = []
         for record in records:
@@ -316,7 +315,6 @@ class ProcessReader:
         parents: dict[int, int],
         turn: _Turn,
     ) -> tuple[HostProcessSample, ...]:
-        """Read the processes on the devices, their ancestors and their children."""
         devices: dict[int, list[DeviceKey]] = {}
         for record in self._without_exited(records):
             devices.setdefault(record.usage.pid, []).append(record.device)

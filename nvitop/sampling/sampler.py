@@ -121,7 +121,6 @@ class Sampler:
             return False
 
     def _turn(self) -> None:
-        """Take one sample and deliver it."""
         with self._condition:
             demand, refresh = self._demand, self._refresh
             self._woken = self._refresh = False

@@ -284,7 +284,6 @@ class LiveSource:
         )
 
     def _cost(self, started: float, calls: int) -> Cost:
-        """Return the cost since then."""
         spent = self._clock() - started
         return Cost(spent, libnvml.call_count() - calls, time.process_time())
 
@@ -299,7 +298,6 @@ class LiveSource:
         )
 
     def _read_jobs(self, processes: Iterable[ProcessSample]) -> tuple[JobSample, ...]:
-        """Return the jobs of Slurm on this machine."""
         if system().scenario:
             return ()
         if self._jobs is None:
@@ -385,7 +383,6 @@ class LiveSource:
         self._idle_times.observe(processes, now)
 
     def _with_owners(self, demand: Demand, *, wait: bool = False) -> tuple[ProcessSample, ...]:
-        """Return the processes, with their owners if these are shown."""
         processes, visible = self._process_reading.processes, demand.visible_processes
         if not demand.owners:
             return processes

@@ -216,6 +216,18 @@ def test_off_screen_processes_are_checked_in_turn(reader: Bench) -> None:
     assert {s.key.start_time for s in samples if s.key.pid == 200} == {START + 9}
 
 
+def test_samples_of_off_screen_processes_are_reused_between_readings(reader: Bench) -> None:
+    records = [record(FakeProcess(pid)) for pid in (1, 2, 3)]
+    first = reader.read(*records, visible=frozenset({key(1)}))
+    two, one = frozenset({key(2)}), frozenset({key(1)})
+    second = reader.read(*records, visible=two, measure=two, seconds=0.25)
+    assert second[2] is first[2]
+    assert [sample.cpu_percent for sample in second] == [None, 10.0, None]
+    assert [sample.host_memory_bytes for sample in second] == [None, 1 << 20, None]
+    third = reader.read(records[0], records[2], visible=one, measure=one, seconds=0.25)
+    assert [(sample.key.pid, sample.cpu_percent) for sample in third] == [(1, 10.0), (3, None)]
+
+
 def test_a_zombie_has_its_name_and_its_parent(
     reader: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
