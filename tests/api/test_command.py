@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shlex
 import string
-import subprocess
 import sys
 
 import pytest
@@ -53,21 +52,3 @@ def test_command_is_one_line_and_reads_back() -> None:
     for title in ('sshd: alice [priv]', 'ray::IDLE', '', '/no/such file', '/bin/sh'):
         assert command_join(iter([title])) == title  # a title is not quoted
     assert command_join([]) == ''
-
-
-@pytest.mark.parametrize(
-    ('argument', 'quoted'),
-    [
-        ('plain', 'plain'),
-        ('C:\\dir\\x.exe', 'C:\\dir\\x.exe'),
-        ('', '""'),
-        ('a b', '"a b"'),
-        ('say "hi"', '"say \\"hi\\""'),
-        ('back\\ slash\\', '"back\\ slash\\\\"'),
-        ('a\\"b', '"a\\\\\\"b"'),
-    ],
-)
-def test_windows_quoting_follows_the_c_runtime(argument: str, quoted: str) -> None:
-    assert quote_windows(argument) == quoted
-    if quoted.startswith('"'):
-        assert subprocess.list2cmdline([argument]) in (quoted, quoted.strip('"'))

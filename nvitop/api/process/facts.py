@@ -116,7 +116,6 @@ def _join(cmdline: tuple[str, ...]) -> str:
 
 #: Characters and starts of arguments that must be quoted for :func:`shlex.split` or a shell.
 _SPECIAL_POSIX = r'[\s\'"\\$`();<>|&]|\A#|\A\Z'
-_PLAIN_WINDOWS = r'[\w@+=:,./\\-]+'
 
 
 def quote_posix(argument: str) -> str:
@@ -135,12 +134,9 @@ def quote_posix(argument: str) -> str:
 
 def quote_windows(argument: str) -> str:
     """Quote one argument as Windows programs parse their command line."""
-    argument = _escape(argument)
-    if re.fullmatch(_PLAIN_WINDOWS, argument, re.ASCII):
-        return argument
-    # Backslashes are literal unless a double quote follows them.
-    escaped = re.sub(r'(\\*)"', r'\1\1\\"', argument)
-    return '"' + re.sub(r'(\\+)\Z', r'\1\1', escaped) + '"'
+    import subprocess  # for Windows only
+
+    return subprocess.list2cmdline([_escape(argument)])
 
 
 quote = quote_windows if WINDOWS else quote_posix
