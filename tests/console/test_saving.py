@@ -43,9 +43,6 @@ def test_last_choice_wins_and_the_configuration_file_is_left_alone(config: pathl
     # Nothing differs from the configuration file, so nothing is kept.
     assert save_all(config) == ''
     assert not pathlib.Path(saved).exists()
-
-
-def test_saved_settings_can_be_forgotten(config: pathlib.Path) -> None:
     save_all(config, theme='mono')
     assert save(SaveSettings(()), str(config)).path == ''
     assert options_of(config).theme == 'light'
