@@ -8,6 +8,8 @@ from typing import Any, Dict, NamedTuple
 UID = 'nvitop-exporter'
 #: Maximum number of lines in a graph, and of rows of a ranking.
 MOST = 20
+#: Names of queries in a panel.
+LETTERS = 'ABCDEFGHIJ'
 _DATASOURCE = {'type': 'prometheus', 'uid': '${datasource}'}
 #: Labels that the variables of the dashboard select, for all series and for those of GPUs.
 _HOST = 'job=~"$job",hostname=~"$hostname"'
@@ -59,10 +61,7 @@ def _graph(title: str, about: str, unit: str, *queries: Query) -> View:
 
 
 def _top_gpus(name: str) -> Query:
-    """Select the GPUs that are highest in the mean of the time shown.
-
-    topk() alone chooses others at each step, so that a graph has far more lines.
-    """
+    # topk() alone chooses others at each step, so that a graph has far more lines.
     selector = f'nvitop_gpu_{name}{{{_WHOLE}}}'
     mean = f'avg_over_time({selector}[$__range] @ end())'
     return Query(f'{selector} and topk({MOST}, {mean})', _BY_GPU)
@@ -206,6 +205,29 @@ def dashboard() -> str:
         row.update(collapsed=not is_open, panels=[] if is_open else inside)
         panels += [row, *inside] if is_open else [row]
         y += height
+    variables: list[Panel] = [
+        {'label': 'Data source', 'name': 'datasource', 'query': 'prometheus', 'type': 'datasource'}
+    ]
+    selected = ''
+    for name, title in (('job', 'Job'), ('hostname', 'Host'), ('gpu', 'GPU')):
+        metric = 'nvitop_gpu_up' if name == 'gpu' else 'nvitop_build_info'
+        query = f'label_values({metric}{{{selected}}}, {name})'
+        selected = f'{selected},{name}=~"${name}"'.lstrip(',')
+        variables.append(
+            {
+                'allValue': '.*',
+                'current': {'text': ['All'], 'value': ['$__all']},
+                'datasource': _DATASOURCE,
+                'includeAll': True,
+                'label': title,
+                'multi': True,
+                'name': name,
+                'query': {'query': query, 'refId': name},
+                'refresh': 2,
+                'sort': 3,
+                'type': 'query',
+            }
+        )
     made = {
         'description': 'NVIDIA GPUs of many hosts, from nvitop exporter.',
         'graphTooltip': 1,
@@ -214,7 +236,7 @@ def dashboard() -> str:
         'refresh': '1m',
         'schemaVersion': 39,  # Grafana 11 and newer
         'tags': ['gpu', 'nvidia', 'nvitop'],
-        'templating': {'list': _variables()},
+        'templating': {'list': variables},
         'time': {'from': 'now-1h', 'to': 'now'},
         'title': 'nvitop',
         'uid': UID,
@@ -233,7 +255,7 @@ def _panel(number: int, view: View, place: tuple[int, int]) -> Panel:
     panel: Panel = {
         'datasource': _DATASOURCE,
         'description': view.about,
-        'fieldConfig': {'defaults': defaults, 'overrides': _columns(view) if is_table else []},
+        'fieldConfig': {'defaults': defaults, 'overrides': []},
         'gridPos': {'h': view.height, 'w': view.width, 'x': place[0], 'y': place[1]},
         'id': number,
         'options': _OPTIONS[view.kind],
@@ -246,13 +268,40 @@ def _panel(number: int, view: View, place: tuple[int, int]) -> Panel:
                 'legendFormat': query.legend or '__auto',
                 'refId': letter,
             }
-            for letter, query in zip('ABCDEFGHIJ', view.queries)
+            for letter, query in zip(LETTERS, view.queries)
         ],
         'title': view.title,
         'type': view.kind,
     }
-    if is_table:
-        panel['transformations'] = _joined(view.queries)
+    if not is_table:
+        return panel
+    columns: dict[str, Panel] = {'hostname': {'links': _links('${__value.raw}')}}
+    for query in view.queries:
+        columns[query.legend] = {'unit': query.unit} if query.unit else {}
+        if query.legend in _COLORED:
+            columns[query.legend]['thresholds'] = _thresholds(_COLORED[query.legend])
+            columns[query.legend]['custom.cellOptions'] = {'type': 'color-text'}
+    panel['fieldConfig']['overrides'] = [
+        {
+            'matcher': {'id': 'byName', 'options': name},
+            'properties': [{'id': key, 'value': value} for key, value in values.items()],
+        }
+        for name, values in columns.items()
+        if values
+    ]
+    # The results of several queries become one table, the highest values first.
+    is_one = len(view.queries) == 1
+    names = {
+        'Value' if is_one else f'Value #{letter}': query.legend
+        for letter, query in zip(LETTERS, view.queries)
+    }
+    organize = {'excludeByName': {'Time': True}, 'indexByName': {}, 'renameByName': names}
+    sort = {'fields': {}, 'sort': [{'field': view.queries[0].legend, 'desc': True}]}
+    panel['transformations'] = [
+        *([] if is_one else [{'id': 'merge', 'options': {}}]),
+        {'id': 'organize', 'options': organize},
+        {'id': 'sortBy', 'options': sort},
+    ]
     return panel
 
 
@@ -270,66 +319,3 @@ _OPTIONS: dict[str, Panel] = {
     'timeseries': {},
     'table': {'footer': {'enablePagination': True}, 'showHeader': True},
 }
-
-
-def _columns(view: View) -> list[Panel]:
-    """Return units, colors and links of the columns of a table."""
-    columns: dict[str, Panel] = {'hostname': {'links': _links('${__value.raw}')}}
-    for query in view.queries:
-        values: Panel = {'unit': query.unit} if query.unit else {}
-        steps = _COLORED.get(query.legend)
-        if steps:
-            values['thresholds'] = _thresholds(steps)
-            values['custom.cellOptions'] = {'type': 'color-text'}
-        columns[query.legend] = values
-    return [
-        {
-            'matcher': {'id': 'byName', 'options': name},
-            'properties': [{'id': key, 'value': value} for key, value in values.items()],
-        }
-        for name, values in columns.items()
-        if values
-    ]
-
-
-def _joined(queries: list[Query]) -> list[Panel]:
-    """Return what joins the results of several queries in one table, the highest values first."""
-    is_one = len(queries) == 1
-    names = {
-        'Value' if is_one else f'Value #{letter}': query.legend
-        for letter, query in zip('ABCDEFGHIJ', queries)
-    }
-    organize = {'excludeByName': {'Time': True}, 'indexByName': {}, 'renameByName': names}
-    sort = {'fields': {}, 'sort': [{'field': queries[0].legend, 'desc': True}]}
-    return [
-        *([] if is_one else [{'id': 'merge', 'options': {}}]),
-        {'id': 'organize', 'options': organize},
-        {'id': 'sortBy', 'options': sort},
-    ]
-
-
-def _variables() -> list[Panel]:
-    made: list[Panel] = [
-        {'label': 'Data source', 'name': 'datasource', 'query': 'prometheus', 'type': 'datasource'}
-    ]
-    selected = ''
-    for name, title in (('job', 'Job'), ('hostname', 'Host'), ('gpu', 'GPU')):
-        metric = 'nvitop_gpu_up' if name == 'gpu' else 'nvitop_build_info'
-        query = f'label_values({metric}{{{selected}}}, {name})'
-        selected = f'{selected},{name}=~"${name}"'.lstrip(',')
-        made.append(
-            {
-                'allValue': '.*',
-                'current': {'text': ['All'], 'value': ['$__all']},
-                'datasource': _DATASOURCE,
-                'includeAll': True,
-                'label': title,
-                'multi': True,
-                'name': name,
-                'query': {'query': query, 'refId': name},
-                'refresh': 2,
-                'sort': 3,
-                'type': 'query',
-            }
-        )
-    return made
