@@ -164,7 +164,7 @@ class UsageAccount:
             for minute, part in split(sample.timestamp, seconds):
                 rows = self._minutes.setdefault(minute, MinuteRows(minute, {}, {}))
                 for tick in ticks:
-                    _add_tick(rows, tick, 1000.0 * seconds * part, part)
+                    add_tick(rows, tick, 1000.0 * seconds * part, part)
         return seconds
 
     def open(self) -> list[MinuteRows]:
@@ -223,7 +223,7 @@ def add_times(times: GpuTimes, more: GpuTimes) -> None:
         times[user] = (before[0] + used, before[1] + held)
 
 
-def _add_tick(rows: MinuteRows, tick: Tick, ms: float, part: float) -> None:
+def add_tick(rows: MinuteRows, tick: Tick, ms: float, part: float) -> None:
     """Add the part of a tick that lies in a minute."""
     _count_device(rows, tick, ms, part)
     for key, energy in tick.energies.items():

@@ -11,8 +11,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
 
-from nvitop.accounting.shares import NO_USER, UNKNOWN_USER, Share, UsageKey
-from nvitop.accounting.usage import Meter, Tick
+from nvitop.accounting.shares import NO_USER, UNKNOWN_USER, UsageKey
+from nvitop.accounting.usage import Meter, MinuteRows, Tick, add_tick
 from nvitop.api import host
 from nvitop.api.process import HostProcess
 from nvitop.exporter.dialects import Family, GpuUse, Observation, Point, SeriesOptions, has_driver
@@ -116,14 +116,20 @@ class UsageCounters:
             for process in sample.processes
             if self._with_owners and process.owner is not None and process.owner.kind
         }
-        uses: dict[Holder, GpuUse] = {}
+        rows = MinuteRows(0, {}, {})
         for tick in ticks:
-            shares = [(share.key, _use(share, seconds)) for share in tick.shares.shares]
-            energies = tick.energies.items()
-            shares += [(key, GpuUse(energy_joules=energy / 1000)) for key, energy in energies]
-            for key, use in shares:
-                for holder in _holders(key, owners):
-                    uses[holder] = uses.get(holder, GpuUse()).plus(use)
+            add_tick(rows, tick, 1000 * seconds, 1.0)
+        uses: dict[Holder, GpuUse] = {}
+        for key, usage in rows.usage.items():
+            use = GpuUse(
+                (usage.share_ms - usage.idle_held_ms) / 1000,
+                usage.idle_held_ms / 1000,
+                usage.energy_mj / 1000,
+                usage.sm_percent_ms / 1000 / 100,
+                usage.measured_ms / 1000,
+            )
+            for holder in _holders(key, owners):
+                uses[holder] = uses.get(holder, GpuUse()).plus(use)
         return uses
 
     def _forget(self, now: float) -> None:
@@ -154,17 +160,6 @@ def _holders(
     if owner:
         # A pod may have several containers.
         yield (user, *((name, text) for name, text in owner.items() if name != 'container'))
-
-
-def _use(share: Share, seconds: float) -> GpuUse:
-    time = seconds * share.part
-    is_idle = not share.is_used and bool(share.key.user)
-    # As in recordings, only of the time in which a part of the GPU was theirs.
-    known = seconds if share.percent is not None and share.part else 0.0
-    percent = share.percent or 0
-    return GpuUse(
-        0.0 if is_idle else time, time if is_idle else 0.0, 0.0, known * percent / 100, known
-    )
 
 
 class Pages:
