@@ -17,20 +17,12 @@ _ESCAPED_HELP = str.maketrans({'\\': r'\\', '\n': r'\n'})
 
 def render(families: Iterable[Family]) -> str:
     """Return families as text that ends with a newline."""
-    #: Text of labels by identity: most points share theirs with others.
-    labels_of: dict[int, str] = {}
     lines: list[str] = []
-    kept = []
     for family in families:
-        kept.append(family)  # so that no identity of labels is used again
         name, kind = family.name, _TEXT_TYPES.get(family.type, family.type)
         lines.append(f'# HELP {name} {family.help.translate(_ESCAPED_HELP)}')
         lines.append(f'# TYPE {name} {kind}')
-        for labels, value in family.points:
-            text = labels_of.get(id(labels))
-            if text is None:
-                text = labels_of[id(labels)] = _labels(labels)
-            lines.append(f'{name}{text} {_number(value)}')
+        lines += [f'{name}{_labels(labels)} {_number(value)}' for labels, value in family.points]
     lines.append('')
     return '\n'.join(lines)
 
