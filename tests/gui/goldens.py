@@ -3,7 +3,6 @@
 A row of text begins with ``|``. If it has styles, a row that begins with ``:`` follows, with one
 character for the style of each cell: the letter of the role in ``LETTERS``, in upper case if bold,
 or another character for any other style. The legend at the end explains the characters that occur.
-``~ header`` stands for rows that are left out because one golden already shows them.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ LETTERS = {
 _OTHERS = '123456789!#$%&*+-=?@^~αβγδεζηθλμξπρστφχψω'
 
 
-def assert_golden(name: str, buffer: Buffer, *, header: int = 0) -> None:
-    """Fail unless the drawing, without its first ``header`` rows, is ``tests/golden/<name>.txt``."""
-    assert_golden_text(name, golden_text(buffer, header=header))
+def assert_golden(name: str, buffer: Buffer) -> None:
+    """Fail unless the drawing is ``tests/golden/<name>.txt``."""
+    assert_golden_text(name, golden_text(buffer))
 
 
 def assert_golden_text(name: str, drawn: str) -> None:
@@ -79,13 +78,11 @@ def remove(names: Iterable[str]) -> None:
         (FOLDER / f'{name}.txt').unlink()
 
 
-def golden_text(buffer: Buffer, *, header: int = 0) -> str:
-    """Return the drawing as text, with one mark in place of its first ``header`` rows."""
+def golden_text(buffer: Buffer) -> str:
+    """Return the drawing as text."""
     letters: dict[Style, str] = {}
-    rows = [f'{buffer.width} x {buffer.height}', *['~ header'] * (header > 0)]
+    rows = [f'{buffer.width} x {buffer.height}']
     for y, line in enumerate(buffer.lines()):
-        if y < header:
-            continue
         rows.append(f'|{line}'.rstrip() if buffer.width else '|')
         styles = _style_row(buffer, y, letters)
         if styles:

@@ -27,7 +27,8 @@ from tests.waiting import PATIENCE
 
 
 @pytest.fixture
-def keyboard() -> Iterator[tuple[PosixInput, int]]:
+def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[PosixInput, int]]:
+    monkeypatch.setattr('nvitop.gui.term.posix.REPLY_SECONDS', PATIENCE)
     read, write = os.pipe()
     source = PosixInput(read, lambda: (100, 30))
     yield source, write

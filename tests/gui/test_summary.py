@@ -7,13 +7,7 @@ from typing import Any
 import pytest
 
 from nvitop.gui.state.events import KeyPressed
-from nvitop.gui.state.problems import (
-    MAX_PROBLEMS,
-    ProblemCount,
-    Tally,
-    count_problems,
-    problem_lines,
-)
+from nvitop.gui.state.problems import ProblemCount, Tally, count_problems, problem_lines
 from nvitop.gui.state.process_rows import summarize_users, whole_devices
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
@@ -71,14 +65,6 @@ def test_problem_whose_reason_varies_is_one_problem(what: str, reason: str, kind
     (line,) = problem_lines(counts)
     assert (line.reason, line.is_failure) == (reason.format(12), True)
     assert (line.times, line.first, line.last) == (3, 10.0, 12.0)
-
-
-def test_number_of_problems_is_limited() -> None:
-    counts = count_problems((), [Problem(i, 'x', 'y') for i in range(2000)], 1.0)
-    assert len(counts) == MAX_PROBLEMS
-    counts = count_problems(counts, [Problem('host', 'x', 'y')], 2.0)
-    assert len(counts) == MAX_PROBLEMS
-    assert counts[0].subject == 'host'
 
 
 def test_own_cost_is_that_of_the_samples_after_the_first() -> None:

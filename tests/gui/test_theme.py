@@ -82,18 +82,3 @@ def test_contrast_on_the_background_of_the_theme(name: str) -> None:
             least = 3.0 if role in METRICS else 4.5
             assert contrast(rgb(look.foreground), behind) >= least, (role, background)
             assert not look.dim
-
-
-@pytest.mark.parametrize('name', ['dark', 'light'])
-@pytest.mark.parametrize('colors', PALETTES)
-def test_green_amber_and_red_have_one_meaning_each(name: str, colors: int) -> None:
-    theme = theme_named(name)
-    colored = {theme.look(Style(r), colors).foreground: r for r in Role if r < Role.LIGHT}
-    for role in (Role.IDLE, Role.WARNING, Role.ERROR):
-        assert theme.look(Style(role), colors).foreground not in colored
-    if colors == 256:
-        bars = [luminance(rgb(theme.look(Style(role), 256).foreground)) for role in METRICS]
-        free = luminance(rgb(theme.look(Style(Role.IDLE), 256).foreground))
-        # No bar is nearly white or as bright as the word for a free GPU.
-        assert max(bars) < (0.5 if name == 'dark' else 1)
-        assert name == 'light' or free > 1.5 * max(bars)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.state.events import RingBell, SaveSettings, SettingsSaved
@@ -13,26 +11,6 @@ from tests.gui.driving import press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES
 
 # Panels
-
-
-@pytest.mark.parametrize(
-    ('size', 'key', 'notice'),
-    [
-        ((60, 20), 'f', 'Full panels need 79 columns'),
-        ((60, 9), 'c', 'Already compact'),
-        ((60, 16), 'a', 'Already as large as possible'),
-        ((80, 24), 'c', ''),
-        ((120, 60), 'f', ''),
-    ],
-)
-def test_mode_that_changes_no_panel_shows_a_notice(
-    size: tuple[int, int], key: str, notice: str
-) -> None:
-    before = state_of(SAMPLES['one'], *size)
-    state = pressed(before, key)
-    assert ''.join(texts(state)) == notice
-    assert len(notice) <= 40 - 2
-    assert (panel_rows(state) == panel_rows(before)) is bool(notice)
 
 
 def test_full_panels_begin_where_the_notice_says_and_it_is_shown_at_the_start_too() -> None:
