@@ -10,11 +10,9 @@ import math
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from typing import Any, Iterator
 from unittest import mock
@@ -391,33 +389,6 @@ def test_any_number_of_files_of_a_user_hides_no_claim_of_another(folder: pathlib
         assert set(read_claims()) == {'GPU-9'}
     # Files of the other user up to the limit, and the claim.
     assert opened.call_count == records._MAX_FILES + 1
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason='NOT TESTED: files of two users need root')
-def test_other_user_is_seen_and_can_lock_what_root_has_locked_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    folder = tempfile.mkdtemp()  # below tmp_path, others may not look
-    os.chmod(folder, 0o1777)
-    monkeypatch.setenv(records.VARIABLE, folder)
-    path = records.lock_path(folder, 'GPU-1')
-    lock = shared_files.take_lock(path)
-    assert lock is not None
-    os.close(lock)
-    pid = os.fork()
-    if pid == 0:
-        os.umask(0o077)
-        os.setuid(NOBODY)
-        taken = shared_files.take_lock(path)
-        records.write_claim(folder, 'GPU-1', 'of nobody')
-        signal.pause() if taken is not None else os._exit(1)
-    wait_until(lambda: 'GPU-1' in read_claims(), 'the claim')
-    assert read_claims()['GPU-1'].uid == NOBODY
-    assert shared_files.take_lock(path) is None
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    assert read_claims() == {}
-    shutil.rmtree(folder)
 
 
 def test_directory_is_made_for_all_users_whatever_the_umask(

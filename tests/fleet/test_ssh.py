@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import csv
 import json
 import pathlib
 import re
-import socket
 import time
 from typing import Callable
 
@@ -24,9 +21,7 @@ from nvitop.sampling.serialization import serialize
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Sample
 from tests.exporter.machines import sample_of
 from tests.fleet.session import Session
-from tests.programs import ROOT
-from tests.remote.conftest import running_sshd, sshd, stand_in  # noqa: F401 - fixtures
-from tests.remote.stand_in import add_nvitop
+from tests.remote.conftest import stand_in  # noqa: F401 - the fixture
 from tests.waiting import PATIENCE, wait_until
 
 #: What hosts do, by their names.
@@ -182,51 +177,3 @@ def test_samples_become_rows_with_mig_devices_instead_of_their_gpu() -> None:
     assert host_of_sample('empty', Sample(1.0), 1.0).gpus == ()
     faulty = host_of_sample('f', sample_of('faults', ('own', 'dcgm')), 1.0)
     assert 'critical' in {problem.finding.severity for problem in faulty.problems}
-
-
-def test_real_machines_of_different_states(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Each listens on a port of its own: with nvitop, nvidia-smi, an old nvitop, neither, no key."""
-    monkeypatch.setattr(ssh, 'DEMO', ('--demo=faults',))
-    monkeypatch.setattr(ssh, 'ONCE_SECONDS', 8.0)
-    folders = {name: tmp_path / name for name in ('nvitop', 'smi', 'old', 'bare')}
-    for folder in folders.values():
-        folder.mkdir()
-    add_nvitop(folders['nvitop'])
-    capture = ROOT / 'tests/captures/xml/a10g__515.105.01.xml'
-    scripts = {'smi': {'nvidia-smi': f'exec cat {capture}'}}
-    scripts['old'] = {'nvitop': 'echo nvitop 1.3.2', **scripts['smi']}
-    for name, programs in scripts.items():
-        for program, script in programs.items():
-            (folders[name] / program).write_text(f'#!/bin/sh\n{script}\n')
-            (folders[name] / program).chmod(0o755)
-    lines = ['[lab]']
-    with contextlib.ExitStack() as stack:
-        for name, folder in folders.items():
-            server = running_sshd(tmp_path, f'{folder}:/usr/bin:/bin')
-            port, options = stack.enter_context(server)
-            lines.append(f'{name} ansible_host=127.0.0.1 ansible_port={port}')
-        refusing = running_sshd(tmp_path, '/bin', 'AuthorizedKeysFile none')
-        lines.append(
-            f'locked ansible_host=127.0.0.1 ansible_port={stack.enter_context(refusing)[0]}'
-        )
-        silent = stack.enter_context(socket.create_server(('127.0.0.1', 0)))
-        lines.append(f'silent ansible_host=127.0.0.1 ansible_port={silent.getsockname()[1]}')
-        monkeypatch.setenv('NVITOP_SSH', f'ssh {options} -o ConnectTimeout=3')
-        (tmp_path / 'hosts').write_text('\n'.join(lines))
-        assert main(['--hosts', str(tmp_path / 'hosts'), '-1', '--format', 'csv']) == 0
-    rows = {row['host']: row for row in csv.DictReader(capsys.readouterr().out.splitlines())}
-    assert {name: (row['gpus'], row['names']) for name, row in rows.items()} == {
-        'nvitop': ('8', 'ssh'),
-        'smi': ('1', 'nvidia-smi'),
-        'old': ('1', 'nvidia-smi'),
-        'bare': ('0', ''),
-        'locked': ('0', ''),
-        'silent': ('0', ''),
-    }
-    assert 'GPU 1 lost' in rows['nvitop']['findings']
-    assert (rows['smi']['free_gpus'], rows['smi']['findings']) == ('1', '')
-    assert 'neither nvitop 2 nor nvidia-smi' in rows['bare']['findings']
-    assert 'Permission denied' in rows['locked']['findings']
-    assert rows['silent']['findings']

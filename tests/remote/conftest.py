@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
 import shutil
@@ -45,40 +44,31 @@ def answers(port: int) -> bool:
 @pytest.fixture(scope='module')
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Run sshd on the loopback interface; return the ssh command that reaches it."""
-    folder = tmp_path_factory.mktemp('sshd')
-    add_nvitop(folder)
-    with running_sshd(folder, f'{folder}:{os.environ["PATH"]}') as (port, options):
-        yield f'ssh -p {port} {options}'
-
-
-@contextlib.contextmanager
-def running_sshd(folder: pathlib.Path, path: str, *extra: str) -> Iterator[tuple[int, str]]:
-    """Run sshd with this PATH and lines of configuration; return its port and options of ssh."""
     server = shutil.which('sshd', path=f'{os.environ["PATH"]}:/usr/sbin')
     if server is None or shutil.which('ssh') is None:
         pytest.skip('NOT RUN with a real sshd: openssh-server is not installed')
+    folder = tmp_path_factory.mktemp('sshd')
+    add_nvitop(folder)
     for name in ('host', 'user'):
-        if not (folder / name).exists():
-            command = ['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', str(folder / name)]
-            subprocess.run(command, check=True)
-    (folder / 'keys').write_text((folder / 'user.pub').read_text())
+        command = ['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', str(folder / name)]
+        subprocess.run(command, check=True)
     with socket.socket() as probe:
         probe.bind(('127.0.0.1', 0))
         port = probe.getsockname()[1]
     if os.geteuid() == 0:
         os.makedirs('/run/sshd', exist_ok=True)
-    config = folder / f'config-{port}'
+    config = folder / 'config'
     config.write_text(
-        '\n'.join(extra) + f'\nListenAddress 127.0.0.1:{port}\nHostKey {folder}/host\n'
+        f'ListenAddress 127.0.0.1:{port}\nHostKey {folder}/host\n'
         'PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n'
-        f'AuthorizedKeysFile {folder}/keys\nSetEnv PYTHONPATH={ROOT} PATH={path}\n'
+        f'AuthorizedKeysFile {folder}/user.pub\n'
+        f'SetEnv PYTHONPATH={ROOT} PATH={folder}:{os.environ["PATH"]}\n'
     )
-    log = folder / f'log-{port}'
-    process = subprocess.Popen([server, '-D', '-E', str(log), '-f', str(config)])
+    process = subprocess.Popen([server, '-D', '-E', str(folder / 'log'), '-f', str(config)])
     try:
         wait_until(lambda: answers(port), 'sshd answers')
         options = f'-i {folder}/user -o StrictHostKeyChecking=no -F none'
-        yield port, f'{options} -o UserKnownHostsFile={folder}/known'
+        yield f'ssh -p {port} {options} -o UserKnownHostsFile={folder}/known'
     finally:
         process.terminate()
         process.wait()
