@@ -131,8 +131,8 @@ _JOB_COLUMNS = (
 _PROBLEM_COLUMNS = (
     ListColumn('host', lambda problem, _: problem.host, 'HOST', sizes=(8, 28), align='<'),
     ListColumn('gpu', lambda problem, _: problem.gpu, 'GPU', sizes=(4,)),
-    ListColumn('severity', lambda problem, _: problem.finding.severity, 'SEVERITY', sizes=(8,), rank=1, align='<', look=lambda problem, _: problem.finding.severity),
-    ListColumn('finding', lambda problem, _: problem.finding.words, 'PROBLEM', sizes=(10, 0), align='<'),
+    ListColumn('severity', lambda problem, _: problem.severity, 'SEVERITY', sizes=(8,), rank=1, align='<', look=lambda problem, _: problem.severity),
+    ListColumn('finding', lambda problem, _: problem.words, 'PROBLEM', sizes=(10, 0), align='<'),
 )
 VIEWS = {
     'hosts': View(_HOST_COLUMNS, lambda fleet: fleet.hosts, 'No host matches'),

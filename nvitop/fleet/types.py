@@ -60,6 +60,15 @@ class FleetFinding(NamedTuple):
     #: ``'lost'``, ``'Xid 79'``.
     words: str
     severity: FaultSeverity = 'critical'
+    #: In the lists of a host and of a fleet: its host, and the index of its GPU, ``'?'`` if unknown;
+    #: ``''``: the host.
+    host: str = ''
+    gpu: str = ''
+
+    @property
+    def text(self) -> str:
+        """What is wrong with what: ``'GPU 3 lost'``, ``'exporter does not respond'``."""
+        return f'GPU {self.gpu} {self.words}' if self.gpu else self.words
 
 
 #: A host whose GPUs are simulated.
@@ -127,20 +136,6 @@ def worst(findings: Iterable[FleetFinding]) -> FaultSeverity | None:
     """Return the highest severity of findings; ``None`` if there are none."""
     severities = {finding.severity for finding in findings}
     return 'critical' if 'critical' in severities else 'warning' if severities else None
-
-
-class FleetProblem(NamedTuple):
-    """A finding about a host or one of its GPUs."""
-
-    host: str
-    #: Index of the GPU, ``'?'`` if unknown; ``''``: the host.
-    gpu: str
-    finding: FleetFinding
-
-    @property
-    def text(self) -> str:
-        """What is wrong with what: ``'GPU 3 lost'``, ``'exporter does not respond'``."""
-        return f'GPU {self.gpu} {self.finding.words}' if self.gpu else self.finding.words
 
 
 class FleetHost(NamedTuple):
@@ -216,21 +211,19 @@ class FleetHost(NamedTuple):
         return tuple(sorted(counts, key=lambda user: (-counts[user], user)))
 
     @property
-    def problems(self) -> tuple[FleetProblem, ...]:
+    def problems(self) -> tuple[FleetFinding, ...]:
         """The findings about it and its GPUs, critical ones first."""
-        problems = [FleetProblem(self.name, '', finding) for finding in self.findings]
+        problems = [finding._replace(host=self.name) for finding in self.findings]
         for gpu in self.gpus:
             label = gpu.label.partition(':')[0] or '?'
-            problems += [FleetProblem(self.name, label, finding) for finding in gpu.findings]
+            problems += [finding._replace(host=self.name, gpu=label) for finding in gpu.findings]
         unique = dict.fromkeys(problems)  # MIG devices share those of their GPU
-        return tuple(
-            sorted(unique, key=lambda problem: problem.finding.severity)
-        )  # by the alphabet
+        return tuple(sorted(unique, key=lambda problem: problem.severity))  # by the alphabet
 
     @property
     def severity(self) -> FaultSeverity | None:
         """Highest severity of its findings; ``None`` if there are none."""
-        return worst(problem.finding for problem in self.problems)
+        return worst(self.problems)
 
     def age(self, now: float) -> float | None:
         """Return the age of its values in seconds; ``None`` if unknown."""
@@ -278,10 +271,10 @@ class Fleet(NamedTuple):
     size_bytes: int = 0
 
     @property
-    def problems(self) -> list[FleetProblem]:
+    def problems(self) -> list[FleetFinding]:
         """All findings, critical ones first."""
         problems = [problem for host in self.hosts for problem in host.problems]
-        return sorted(problems, key=lambda problem: problem.finding.severity)  # by the alphabet
+        return sorted(problems, key=lambda problem: problem.severity)  # by the alphabet
 
     @property
     def users(self) -> list[FleetUser]:
@@ -402,6 +395,6 @@ def totals(hosts: Iterable[FleetHost], now: float) -> Totals:
         free_gpus=sum(gpu.is_free for gpu in gpus),
         held_gpus=sum(gpu.state == 'held' for gpu in gpus),
         problems=len(problems),
-        critical_problems=sum(problem.finding.severity == 'critical' for problem in problems),
+        critical_problems=sum(problem.severity == 'critical' for problem in problems),
         age_seconds=max(available(host.age(now) for host in present), default=None),
     )

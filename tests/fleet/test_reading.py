@@ -16,7 +16,7 @@ from nvitop.fleet.lists import VIEWS, fleet_text, sorted_rows
 from nvitop.fleet.queries import ROW, Scope, fleet_query
 from nvitop.fleet.reading import host_name, host_of_sample, read_fleet
 from nvitop.fleet.settings import make_settings
-from nvitop.fleet.types import Fleet, FleetFinding, FleetHost, Series, totals
+from nvitop.fleet.types import Fleet, FleetHost, Series, totals
 from nvitop.health import KINDS
 from nvitop.sampling.types import ClaimSample, DeviceSample, Sample
 from tests.exporter.machines import sample_of
@@ -139,8 +139,9 @@ def test_free_mig_devices_are_free() -> None:
         ('0:0', 'free', 40),
         ('0:1', 'held', 40),
     ]
-    hot = FleetFinding(KINDS['hot'].counted, 'critical')
-    assert [(problem.gpu, problem.finding) for problem in host.problems] == [('0', hot)]
+    assert [(problem.gpu, problem.words, problem.severity) for problem in host.problems] == [
+        ('0', KINDS['hot'].counted, 'critical')
+    ]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +209,7 @@ def test_findings_of_a_gpu_are_each_listed_once() -> None:
         own('gpu_missing', 1, pci_bus_id='0000:3d:00.0'),
         own('last_collect_success', 0),
     )
-    assert [(p.text, p.finding.severity) for p in fleet.problems] == [
+    assert [(p.text, p.severity) for p in fleet.problems] == [
         ('GPU 0000:3d:00.0 missing', 'critical'),
         ('driver does not respond', 'critical'),
         ('GPU 0 not responding', 'critical'),

@@ -176,4 +176,4 @@ def test_samples_become_rows_with_mig_devices_instead_of_their_gpu() -> None:
     assert host.power_watts == pytest.approx(power)
     assert host_of_sample('empty', Sample(1.0), 1.0).gpus == ()
     faulty = host_of_sample('f', sample_of('faults', ('own', 'dcgm')), 1.0)
-    assert 'critical' in {problem.finding.severity for problem in faulty.problems}
+    assert 'critical' in {problem.severity for problem in faulty.problems}
