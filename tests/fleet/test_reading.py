@@ -368,3 +368,10 @@ def test_host_with_own_names_is_read_by_them_alone() -> None:
         )
     )
     assert (host.name, [gpu.utilization_percent for gpu in host.gpus]) == ('n1', [50])
+
+
+def test_mig_devices_of_dcgm_are_ordered_and_have_the_utilization_of_their_engine() -> None:
+    name = 'PROF_GR_ENGINE_ACTIVE'
+    host = only(read(dcgm(name, 0.5, GPU_I_ID='2'), dcgm(name, 0.02, GPU_I_ID='1')))
+    rows = [(gpu.label, gpu.utilization_percent, gpu.state) for gpu in host.gpus]
+    assert rows == [('0:0', 2, 'free'), ('0:1', 50, 'busy')]
