@@ -20,6 +20,7 @@ from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import FleetArrived, FleetFailed, KeyPressed, MousePressed, OpenHost
 from nvitop.gui.state.keymap import rebind
+from nvitop.gui.state.lists import list_sort
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Demand, Sample
@@ -164,7 +165,7 @@ def test_filter_applies_while_you_type() -> None:
 def test_command_line_chooses_list_filter_and_order() -> None:
     state, fleet = state_of(FleetState(server='demo'), Options()), DemoSource(12).read()
     hosts = arrived(begin_with(state, 'hosts', 'user:carol', 'free_gpus'), fleet)
-    assert fleet_of(hosts).order == 'free_gpus'
+    assert list_sort(hosts, Screen.HOSTS).order == 'free_gpus'
     assert names(hosts) == ['gpu0009', 'gpu0010', 'gpu0012']
     jobs = arrived(begin_with(state, 'jobs', 'gpu000', ''), fleet)
     assert jobs.screen is Screen.JOBS
@@ -207,7 +208,9 @@ def test_search_and_order_of_hosts() -> None:
     state = screen(40, 120, 30, '/', *'23', 'Enter', 'n')
     assert '23' in selected(state).name
     state = screen(40, 120, 30, 'o', 'u', 'R')
-    assert [notice.text for notice in state.notices] == ['Order reversed: UTIL, lowest first']
+    assert [notice.text for notice in state.notices] == ['Order: UTIL, lowest first']
+    clicked, _ = update_fleet(state, MousePressed(0, 0, hit=('column', 'host')))
+    assert names(clicked) == sorted(names(state))  # a click on a heading sorts by it
 
 
 def test_keys_of_the_configuration_file_apply() -> None:

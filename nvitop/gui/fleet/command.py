@@ -21,7 +21,8 @@ from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET
-from nvitop.gui.fleet.state import LISTS, ORDERS_BY_NAME, fleet_of, update_fleet
+from nvitop.gui.fleet.state import LISTS, ORDERS, update_fleet
+from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
 from nvitop.gui.settings import choices
 from nvitop.gui.state.app_state import AppState, Notice
@@ -185,9 +186,8 @@ def state_of(fleet: FleetState, options: Options, *, is_demo: bool = False) -> A
 
 def begin_with(state: AppState, view: str, words: str, column: str) -> AppState:
     """Return the state with the list, the filter and the order of the command line."""
-    fleet = fleet_of(state)
-    order = column if column in ORDERS_BY_NAME else fleet.order
-    state = state._replace(query=words, fleet=fleet._replace(order=order))
+    sorts = ((Screen.HOSTS, Sort(column)),) if column in [each.name for each in ORDERS] else ()
+    state = state._replace(query=words, list_sorts=sorts)
     screen = next(screen for screen, name in LISTS.items() if name == view)
     return state if screen is state.screen else open_screen(state, screen)[0]
 

@@ -24,9 +24,6 @@ class FleetState(NamedTuple):
     free_hosts: Sequence[str] = ()
     #: Name of a list → its rows in the order of the screen, see :data:`nvitop.fleet.lists.VIEWS`.
     lists: Mapping[str, Sequence[Any]] = {}
-    #: Name of the column by which hosts are sorted.
-    order: str = 'host'
-    is_reversed: bool = False
     #: Why the hosts cannot be read, and since when this is so.
     error: str = ''
     error_since: float = 0.0

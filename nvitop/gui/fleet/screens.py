@@ -20,6 +20,7 @@ from nvitop.gui.state.events import Redraw, Refresh
 from nvitop.gui.state.help_contents import TYPING
 from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup, Keymap, leaving
+from nvitop.gui.state.lists import sort_list
 
 _HOSTS = frozenset({Screen.HOSTS})
 _GPUS = frozenset({Screen.GPUS})
@@ -60,11 +61,11 @@ _BINDINGS: tuple[Binding, ...] = (
     opening(('J',), Screen.JOBS, 'jobs and pods over all hosts', _VALUES - _JOBS, 'jobs'),
     opening(('!',), Screen.PROBLEMS, 'problems, server, exporters', _ALL - _PROBLEMS, 'problems'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', _ALL - _HOSTS, SCREEN, hint='back', leaves=True),
-    Binding((',', '<'), 'sort-previous', partial(fleet_state.sort_by_next_column, step=-1), 'sort by the previous column', _HOSTS, SORT),
-    Binding(('.', '>'), 'sort-next', partial(fleet_state.sort_by_next_column, step=1), 'sort by the next column', _HOSTS, SORT),
-    Binding(('R',), 'sort-reverse', fleet_state.reverse_hosts, 'reverse the order', _HOSTS, SORT),
+    Binding((',', '<'), 'sort-previous', partial(actions.sort_by_neighbor, step=-1), 'sort by the previous column', _HOSTS, SORT),
+    Binding(('.', '>'), 'sort-next', partial(actions.sort_by_neighbor, step=1), 'sort by the next column', _HOSTS, SORT),
+    Binding(('R',), 'sort-reverse', actions.reverse_order, 'reverse the order', _HOSTS, SORT),
     Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'menu of orders', _HOSTS, SORT, hint='sort', shows_orders=True),
-    *(binding for order in ORDERS for binding in sorting(order, fleet_state.sort_hosts, Screen.HOSTS, order.title, f'sort by {order.title}')),
+    *(binding for order in ORDERS for binding in sorting(order, sort_list, Screen.HOSTS, order.title, f'sort by {order.title}')),
 )
 # fmt: on
 

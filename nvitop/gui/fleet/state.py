@@ -11,12 +11,12 @@ from nvitop.fleet.lists import VIEWS, ListColumn, free_ranges
 from nvitop.fleet.reading import natural
 from nvitop.fleet.types import FleetHost, totals
 from nvitop.gui.fleet.data import FleetState
-from nvitop.gui.model.choices import Screen, neighbor
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result
 from nvitop.gui.state.cursor import current_line
 from nvitop.gui.state.events import Event, FleetArrived, FleetFailed, OpenHost
-from nvitop.gui.state.lists import ListOrder, in_order
-from nvitop.gui.state.notices import answer, refuse
+from nvitop.gui.state.lists import LIST_ORDERS, ListOrder, sorted_lines
+from nvitop.gui.state.notices import refuse
 from nvitop.gui.state.update import update
 
 #: Screen → name of its list.
@@ -42,9 +42,9 @@ def _order_of(column: ListColumn) -> ListOrder:
     return ListOrder(column.name, column.key, column.title, value, is_descending=is_descending)
 
 
-#: The orders of the list of hosts.
+#: The orders of the list of hosts, which its keys and headings choose as on other screens.
 ORDERS = tuple(_order_of(column) for column in VIEWS['hosts'].columns if column.key)
-ORDERS_BY_NAME = {order.name: order for order in ORDERS}
+LIST_ORDERS[Screen.HOSTS] = ORDERS
 
 
 def fleet_of(state: AppState) -> FleetState:
@@ -75,7 +75,7 @@ def update_fleet(state: AppState, event: Event) -> Result:
         since = fleet.error_since if fleet.error else event.timestamp
         return state._replace(fleet=fleet._replace(error=event.text, error_since=since)), ()
     after, effects = update(state, event)
-    if after.query != state.query:
+    if (after.query, after.list_sorts) != (state.query, state.list_sorts):
         after = arrange(after, fleet_of(after))
     return after, effects
 
@@ -86,7 +86,7 @@ def arrange(state: AppState, fleet: FleetState) -> AppState:
     everything = totals(fleet.fleet.hosts, now)
     filters = parse_filter(state.query)
     matching = select(fleet.fleet, filters) if filters else fleet.fleet
-    hosts = in_order(matching.hosts, ORDERS_BY_NAME[fleet.order], reverse=fleet.is_reversed)
+    hosts = sorted_lines(state, Screen.HOSTS, matching.hosts)
     lists = {name: view.rows(matching) for name, view in VIEWS.items()}
     lists.update(hosts=hosts, problems=fleet.fleet.problems)
     fleet = fleet._replace(
@@ -125,22 +125,6 @@ def show_hosts(state: AppState) -> Result:
     query = row.filter if state.screen is Screen.JOBS else ''
     query = query or exact_word('user', row.name)
     return state._replace(screen=Screen.HOSTS, behind=(), query=query).at(ListPosition()), ()
-
-
-def sort_hosts(state: AppState, order: str, reverse: bool) -> Result:
-    return arrange(state, fleet_of(state)._replace(order=order, is_reversed=reverse)), ()
-
-
-def sort_by_next_column(state: AppState, step: int) -> Result:
-    order = neighbor([*ORDERS_BY_NAME], fleet_of(state).order, step)
-    return sort_hosts(state, order, reverse=False)
-
-
-def reverse_hosts(state: AppState) -> Result:
-    fleet = fleet_of(state)
-    order, reverse = ORDERS_BY_NAME[fleet.order], not fleet.is_reversed
-    state = arrange(state, fleet._replace(is_reversed=reverse))
-    return answer(state, 'key', f'Order reversed: {order.describe(reverse=reverse)}'), ()
 
 
 def toggle_freeze(state: AppState) -> Result:

@@ -15,7 +15,7 @@ from nvitop.fleet.lists import (
     totals_texts,
 )
 from nvitop.fleet.types import FleetGpu, FleetHost
-from nvitop.gui.fleet.state import LISTS, ORDERS_BY_NAME, fleet_of, host_of, listed, selected
+from nvitop.gui.fleet.state import LISTS, fleet_of, host_of, listed, selected
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.table import Column, Item
 from nvitop.gui.render.buffer import Buffer
@@ -24,6 +24,7 @@ from nvitop.gui.render.style import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Styl
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import current_line, lines_layout
+from nvitop.gui.state.lists import list_sort, order_arrow
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.table import Content, draw_table
 from nvitop.gui.view.text import draw_message, draw_section
@@ -144,7 +145,6 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
         where = f'{layout.shown.start + 1}–{layout.shown.stop} of {layout.length:,}'
     title = 'GPUs' if name == 'gpus' else name.capitalize()
     draw_screen_title(buf, state, (f'{title} {where or len(rows) or ""}'.strip(),))
-    order = ORDERS_BY_NAME[fleet.order]
     draw_table(
         buf,
         Rect(0, 1, buf.width, layout.area.height + 1),
@@ -153,8 +153,8 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
         first=layout.scroll_y,
         cursor=cursor,
         style_of=lambda row: DIM if isinstance(row, FleetHost) and row.is_gone else PLAIN,
-        order=fleet.order if name == 'hosts' else '',
-        arrow='▼' if order.is_descending != fleet.is_reversed else '▲',
+        order=list_sort(state, Screen.HOSTS).order if name == 'hosts' else '',
+        arrow=order_arrow(state, Screen.HOSTS),
     )
     if not rows:
         draw_message(buf, layout.area, _reason(state, name), DIM)
