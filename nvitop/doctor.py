@@ -254,8 +254,7 @@ class Check(NamedTuple):
     state: Literal['ok', 'limited', 'failed'] = 'ok'
 
 
-def check_binding() -> Check:
-    """The Python package that calls NVML."""
+def _check_binding() -> Check:
     try:
         problem = libnvml.explain_binding()
     except ImportError as error:
@@ -264,8 +263,7 @@ def check_binding() -> Check:
     return Check(problem or version, 'failed' if problem else 'ok')
 
 
-def check_driver() -> Check:
-    """The NVML library and the driver behind it."""
+def _check_driver() -> Check:
     try:
         libnvml.nvmlInit()
         device = api.Device
@@ -279,8 +277,7 @@ def check_driver() -> Check:
     return Check(f'{version}, CUDA {cuda}{simulated}')
 
 
-def check_gpus() -> Check:
-    """Whether the driver lists GPUs and all of them respond."""
+def _check_gpus() -> Check:
     devices, all_findings = api.Device.all(), findings()
     wrong = [finding for finding in all_findings if finding.severity == 'critical']
     denied = [finding for finding in all_findings if finding.kind == 'not_permitted']
@@ -300,8 +297,7 @@ def check_gpus() -> Check:
     )
 
 
-def check_place() -> Check:
-    """Where this runs, and whether the processes of the host can be seen from here."""
+def _check_place() -> Check:
     place = {'linux': 'Linux', 'wsl': 'WSL', 'windows': 'Windows', 'macos': 'macOS'}.get(
         surroundings(), 'in a container'
     )
@@ -323,8 +319,7 @@ def _content(path: str) -> str:
         return ''
 
 
-def check_cuda() -> Check:
-    """The CUDA driver, which nvitop needs only for some values of CUDA_VISIBLE_DEVICES."""
+def _check_cuda() -> Check:
     visible = os.environ.get('CUDA_VISIBLE_DEVICES')
     shown = '' if visible is None else f', CUDA_VISIBLE_DEVICES={visible!r}'
     try:
@@ -336,8 +331,7 @@ def check_cuda() -> Check:
     return Check(f'driver {version}{shown}')
 
 
-def check_permissions() -> Check:
-    """The device files, and the processes that this user may see and signal."""
+def _check_permissions() -> Check:
     closed = [
         str(path)
         for path in sorted(pathlib.Path('/dev').glob('nvidia*'))
@@ -354,8 +348,7 @@ def check_permissions() -> Check:
     return Check('all processes can be seen, your own can be signaled')
 
 
-def check_terminal() -> Check:
-    """The terminal, its size and characters."""
+def _check_terminal() -> Check:
     term = os.environ.get('TERM', '')
     encoding = (sys.stdout.encoding or '').lower()
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -378,8 +371,7 @@ class _Anything(Tuple[str, ...]):
         return True
 
 
-def check_config() -> Check:
-    """The configuration file."""
+def _check_config() -> Check:
     path = config_file()
     if not os.path.exists(path):
         return Check(f'no file ({path})')
@@ -400,14 +392,14 @@ def _version(package: str) -> str:
 
 #: All checks by their names, in the order of the output.
 CHECKS: dict[str, Callable[[], Check]] = {
-    'system': check_place,
-    'NVML binding': check_binding,
-    'driver': check_driver,
-    'GPUs': check_gpus,
-    'CUDA': check_cuda,
-    'permissions': check_permissions,
-    'terminal': check_terminal,
-    'configuration': check_config,
+    'system': _check_place,
+    'NVML binding': _check_binding,
+    'driver': _check_driver,
+    'GPUs': _check_gpus,
+    'CUDA': _check_cuda,
+    'permissions': _check_permissions,
+    'terminal': _check_terminal,
+    'configuration': _check_config,
 }
 #: Checks that call the driver.
 _OF_DRIVER = ('driver', 'GPUs', 'CUDA')
@@ -422,16 +414,14 @@ def run_checks() -> Iterator[tuple[str, Check]]:
             continue
         step = functools.partial(_call_driver, check) if name in _OF_DRIVER else check
         outcome = watchdog.run({name: step}, limit=CHECK_SECONDS)[name]
-        result = outcome.value
+        error, text = outcome.error, f'{type(outcome.error).__name__}: {outcome.error}'
         if outcome.timed_out and name in _OF_DRIVER:
-            result = Check(libnvml.explain_silence(CHECK_SECONDS), 'failed')
+            text = libnvml.explain_silence(CHECK_SECONDS)
         elif outcome.timed_out:
             text = f'not known after {CHECK_SECONDS:.0f} s; a file system or a device may hang'
-            result = Check(text, 'failed')
-        elif isinstance(outcome.error, TimeoutError):
-            result = Check(str(outcome.error), 'failed')
-        elif outcome.error is not None:
-            result = Check(f'{type(outcome.error).__name__}: {outcome.error}', 'failed')
+        elif isinstance(error, TimeoutError):
+            text = str(error)
+        result = Check(text, 'failed') if outcome.timed_out or error else outcome.value
         if result.state == 'failed':
             failed.add(name)
         yield name, result

@@ -64,7 +64,7 @@ def test_gpu_that_may_not_be_opened_is_no_failure() -> None:
     scenario = simulation.parse_scenario('[[gpu]]\nmodel = "A100"\n', name='one')
     with simulation.machine(scenario, processes='fixed') as machine:
         machine.fail('nvmlDeviceGetHandleBy*', 'NO_PERMISSION')
-        check = doctor.check_gpus()
+        check = doctor._check_gpus()
     assert check.state == 'limited'
     assert check.text.startswith('GPU 0: not permitted. Ask for the GPU')
 
@@ -134,26 +134,26 @@ def test_mistake_in_the_configuration_file_is_a_failure(
 ) -> None:
     path = tmp_path / 'config.toml'
     monkeypatch.setattr(doctor, 'config_file', lambda: str(path))
-    assert doctor.check_config() == (f'no file ({path})', 'ok')
+    assert doctor._check_config() == (f'no file ({path})', 'ok')
     path.write_text('columns = ["pid", "gpu"]\n')
-    assert doctor.check_config() == (str(path), 'ok')
+    assert doctor._check_config() == (str(path), 'ok')
     path.write_text('them = "dark"\n')
-    text, state = doctor.check_config()
+    text, state = doctor._check_config()
     assert (text, state) == (f"{path}:1: unknown key 'them'; did you mean 'theme'?", 'failed')
 
 
 def test_hidden_processes_limit_what_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, 'surroundings', lambda: 'container')
     monkeypatch.setattr(doctor, '_content', lambda path: 'bash\n')
-    assert doctor.check_place().state == 'limited'
-    assert '--pid=host' in doctor.check_place().text
+    assert doctor._check_place().state == 'limited'
+    assert '--pid=host' in doctor._check_place().text
     monkeypatch.setattr(doctor, '_content', lambda path: 'kthreadd\n')
-    assert doctor.check_place().state == 'ok'
+    assert doctor._check_place().state == 'ok'
     monkeypatch.setattr(doctor, 'is_superuser', lambda: False)
     monkeypatch.setattr(doctor, '_content', lambda path: 'proc /proc proc rw,hidepid=2 0 0\n')
-    assert doctor.check_permissions().state == 'limited'
+    assert doctor._check_permissions().state == 'limited'
     monkeypatch.setattr(doctor, '_content', lambda path: 'proc /proc proc rw 0 0\n')
-    assert doctor.check_permissions().state == 'ok'
+    assert doctor._check_permissions().state == 'ok'
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_terminal_must_be_large_enough_and_known(
     monkeypatch.setattr(sys, 'stdin', mock.Mock(isatty=lambda: True))
     monkeypatch.setattr(sys, 'stdout', mock.Mock(isatty=lambda: True, encoding='utf-8'))
     monkeypatch.setattr(os, 'get_terminal_size', lambda _: os.terminal_size(size))
-    assert doctor.check_terminal().state == state
+    assert doctor._check_terminal().state == state
 
 
 def test_sizes_in_a_capture_are_exact() -> None:

@@ -7,11 +7,11 @@ The tables of the exporter are read backwards: a series becomes the value of a m
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, cast
 
 from nvitop.basics.metrics import METRICS, Metric
 from nvitop.basics.printable import printable
-from nvitop.exporter.dialects import OWNER_PROPERTIES, dialect
+from nvitop.exporter.dialects import OWNER_PROPERTIES, DeviceRow, dialect
 from nvitop.exporter.families import ALL_METRICS, ALL_PROCESS_METRICS, REASON_LABEL, UNKNOWN, scaled
 from nvitop.fleet.types import Series, percent_of
 from nvitop.sampling.types import (
@@ -27,7 +27,7 @@ from nvitop.sampling.types import (
 )
 
 if TYPE_CHECKING:
-    from nvitop.exporter.dialects import DeviceRow, Dialect, InfoRow, Labels, ProcessRow
+    from nvitop.exporter.dialects import Dialect, Labels
     from nvitop.fleet.types import FleetHost, PastValues
     from nvitop.sampling.types import DeviceStatus, ProcessStatus
 
@@ -160,37 +160,25 @@ def _metric_value(row: DeviceRow, value: float) -> int | float | str | bool:
     return round(raw) if metric.kind == 'int' or metric.unit == 'W' else raw
 
 
-class _Index(NamedTuple):
-    """The rows of a dialect by the name of their series."""
-
-    devices: dict[str, list[DeviceRow]]
-    processes: dict[str, ProcessRow]
-    device_info: dict[str, InfoRow]
-    process_info: dict[str, InfoRow]
-
-
 @functools.lru_cache(maxsize=None)
-def _index(name: str) -> _Index:
-    table = dialect(name)
-    devices: dict[str, list[DeviceRow]] = {}
-    for row in table.devices:
+def _rows_of(name: str) -> dict[str, list[Any]]:
+    """Return the rows of a dialect by the name of their series."""
+    table: Any = dialect(name)
+    rows: dict[str, list[Any]] = {}
+    for row in (*table.devices, *table.processes, *table.device_info, *table.process_info):
         # The value of the metric must follow from that of the series.
-        if len(row.metrics) == 1 and row.form in ('number', 'digits', 'reasons'):
-            devices.setdefault(row.name, []).append(row)
-    return _Index(
-        devices,
-        {row.name: row for row in table.processes},
-        {row.name: row for row in table.device_info},
-        {row.name: row for row in table.process_info},
-    )
+        if not isinstance(row, DeviceRow) or (
+            len(row.metrics) == 1 and row.form in ('number', 'digits', 'reasons')
+        ):
+            rows.setdefault(row.name, []).append(row)
+    return rows
 
 
 @functools.lru_cache(maxsize=None)
 def series_names(name: str) -> frozenset[str]:
     """Return the names of all series from which samples of a dialect are read."""
-    table, index = dialect(name), _index(name)
-    others = {table.up, table.problems, table.asleep} - {''}
-    return frozenset({*others}.union(*index))
+    table = dialect(name)
+    return frozenset({*_rows_of(name), table.up, table.problems, table.asleep} - {''})
 
 
 def graph_series(name: str) -> list[str]:
@@ -226,7 +214,7 @@ def read_sample(name: str, series: Iterable[Series], *, timestamp: float = 0.0) 
     Values that the dialect does not have are ``None``. A value that is not a number is left out.
     Other series show only that there is a device.
     """
-    table, index, names = dialect(name), _index(name), series_names(name)
+    table, names = dialect(name), series_names(name)
     identities = [label for label, key in table.labels.items() if key not in OWNER_PROPERTIES]
     devices: dict[tuple[str, ...], _DeviceSeries] = {}
     for point in series:
@@ -236,7 +224,7 @@ def read_sample(name: str, series: Iterable[Series], *, timestamp: float = 0.0) 
             if device is None:
                 device = devices[identity] = _DeviceSeries(_properties(table.labels, point.labels))
             if point.name in names:
-                _add(table, index, device, point)
+                _add(table, device, point)
     return _sample(list(devices.values()), timestamp)
 
 
@@ -244,8 +232,9 @@ def _properties(rows: Labels, labels: Mapping[str, str]) -> dict[str, str]:
     return {key: labels[name] for name, key in rows.items() if labels.get(name)}
 
 
-def _add(table: Dialect, index: _Index, device: _DeviceSeries, point: Series) -> None:
+def _add(table: Dialect, device: _DeviceSeries, point: Series) -> None:
     name, labels = point.name, point.labels
+    rows = _rows_of(table.name).get(name, [None])
     if name == table.up:
         device.is_up = bool(point.value)
     elif name == table.asleep:
@@ -254,22 +243,21 @@ def _add(table: Dialect, index: _Index, device: _DeviceSeries, point: Series) ->
         status = labels.get('status', '')
         device.status = cast('DeviceStatus', status) if status in _DEVICE_STATUSES else 'error'
         device.is_up, device.reason = False, labels.get('reason', '')
-    elif name in index.device_info:
-        device.properties.update(_properties(index.device_info[name].labels, labels))
-    elif name in index.devices:
-        _add_value(index.devices[name], device, point)
+    elif rows[0] in table.device_info:
+        device.properties.update(_properties(rows[0].labels, labels))
+    elif isinstance(rows[0], DeviceRow):
+        _add_value(rows, device, point)
     else:
         pid = labels.get('pid', '')
         if pid.isdecimal():
             properties, values = device.processes.setdefault(int(pid), ({}, {}))
             properties.update(_properties(table.process_labels, labels))
-            if name in index.process_info:
-                properties.update(_properties(index.process_info[name].labels, labels))
+            if rows[0] in table.process_info:
+                properties.update(_properties(rows[0].labels, labels))
             else:
-                row = index.processes[name]
-                raw = scaled(point.value, 1 / row.scale)
-                is_whole = ALL_PROCESS_METRICS[row.metric].kind == 'int'
-                values[row.metric] = round(raw) if is_whole else raw
+                raw = scaled(point.value, 1 / rows[0].scale)
+                is_whole = ALL_PROCESS_METRICS[rows[0].metric].kind == 'int'
+                values[rows[0].metric] = round(raw) if is_whole else raw
 
 
 def _add_value(rows: list[DeviceRow], device: _DeviceSeries, point: Series) -> None:
