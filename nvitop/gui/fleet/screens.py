@@ -14,11 +14,10 @@ from nvitop.gui.monitor_screens import HELP
 from nvitop.gui.render.style import DIM, ERROR, PLAIN, WARNING, Role, Style
 from nvitop.gui.state import actions, navigation
 from nvitop.gui.state.app_state import AppState, Program, ScreenSpec
-from nvitop.gui.state.appearance import next_theme
-from nvitop.gui.state.bindings import MOVE, PROCESS, SCREEN, SORT, VIEW, opening, sorting
+from nvitop.gui.state.bindings import BINDINGS, MOVE, PROCESS, SCREEN, SORT, VIEW, opening, sorting
 from nvitop.gui.state.events import Redraw, Refresh
 from nvitop.gui.state.help_contents import TYPING
-from nvitop.gui.state.input_line import open_field, search_again
+from nvitop.gui.state.input_line import open_field
 from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup, Keymap, leaving
 from nvitop.gui.state.lists import sort_list
 
@@ -31,6 +30,27 @@ _VALUES = _HOSTS | _GPUS | _USERS | _JOBS
 _ALL = _VALUES | _PROBLEMS | {Screen.HELP}
 
 
+#: Actions whose keys are those of the monitor.
+_SHARED = frozenset(
+    [
+        'redraw',
+        'next-theme',
+        'suspend',
+        'select-previous',
+        'select-next',
+        'select-first',
+        'select-last',
+        'scroll-up',
+        'scroll-down',
+        'half-page-up',
+        'half-page-down',
+        'line-up',
+        'line-down',
+        'search',
+        'search-next',
+        'search-previous',
+    ]
+)
 # fmt: off
 _BINDINGS: tuple[Binding, ...] = (
     Binding(('q', 'Q', 'F10'), 'quit', actions.leave, 'quit', _HOSTS, VIEW, hint='quit', leaves=True),
@@ -38,22 +58,9 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('h', '?', 'F1'), 'help', partial(navigation.open_screen, screen=Screen.HELP), 'this help', _ALL - {Screen.HELP}, VIEW, hint='help', opens=Screen.HELP),
     Binding(('z',), 'freeze', fleet_state.toggle_freeze, 'pause or resume', _VALUES, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
     Binding(('r', 'Ctrl-R', 'F5'), 'refresh', lambda state: (state, (Refresh(), Redraw())), 'refresh', _ALL, VIEW),
-    Binding(('Ctrl-L',), 'redraw', actions.redraw, 'draw the screen again', _ALL, VIEW),
-    Binding(('L',), 'next-theme', next_theme, 'next theme', _ALL, VIEW),
-    Binding(('Ctrl-Z',), 'suspend', actions.suspend, 'suspend (resume with fg)', _ALL, VIEW, suspends=True),
-    Binding(('Up', 'Shift-Tab', 'Alt-k', 'k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous line', _ALL, MOVE),
-    Binding(('Down', 'Tab', 'Alt-j', 'j'), 'select-next', partial(navigation.move_by_lines, step=1), 'next line', _ALL, MOVE),
-    Binding(('PageUp', '[', 'Ctrl-B'), 'scroll-up', partial(navigation.move_by_pages, step=-1), 'previous page', _ALL, MOVE, hint='scroll', scrolls=True, is_pointless=actions.sees_all_lines),
-    Binding(('PageDown', ']', 'Ctrl-F'), 'scroll-down', partial(navigation.move_by_pages, step=1), 'next page', _ALL, MOVE, scrolls=True),
-    Binding(('Ctrl-U',), 'half-page-up', partial(navigation.move_by_pages, step=-0.5), 'half a page up', _ALL, MOVE),
-    Binding(('Ctrl-D',), 'half-page-down', partial(navigation.move_by_pages, step=0.5), 'half a page down', _ALL, MOVE),
-    Binding(('Home',), 'select-first', navigation.move_to_first, 'first line', _ALL, MOVE),
-    Binding(('End',), 'select-last', navigation.move_to_last, 'last line', _ALL, MOVE),
+    *(each._replace(screens=_ALL, help=each.help.replace('process or line', 'line')) for each in BINDINGS if each.name in _SHARED),
     Binding(('Esc',), 'clear', fleet_state.clear_filter, 'clear filter, search, pause', _HOSTS, MOVE),
     Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter: name, host: gpu: user: job: model: free:', _VALUES, PROCESS, hint='filter'),
-    Binding(('/', 'F3'), 'search', partial(open_field, purpose='search'), 'search while you type', _ALL, PROCESS, hint='search'),
-    Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _ALL, PROCESS, hint='match', needs=(actions.need_search,)),
-    Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _ALL, PROCESS, hint='match', needs=(actions.need_search,)),
     Binding(('Enter',), 'show-page', fleet_state.open_host, 'screens of the host; q: back', _HOSTS | _GPUS | _PROBLEMS, SCREEN, hint='host'),
     Binding(('Enter',), 'show-user', fleet_state.show_hosts, 'show the hosts', _USERS | _JOBS, SCREEN, hint='hosts'),
     opening(('g',), Screen.GPUS, 'GPUs of all hosts, free ones first', _VALUES - _GPUS, 'GPUs'),

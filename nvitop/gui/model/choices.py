@@ -7,13 +7,13 @@ Roles and styles of measured percentages follow from these choices.
 from __future__ import annotations
 
 import enum
-from typing import Collection, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
-from nvitop.basics.metrics import METRICS, METRICS_BY_NAME, Metric, metrics_of_tier
+from nvitop.basics.metrics import METRICS, Metric, metrics_of_tier
 from nvitop.console.options import Thresholds
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.render.style import Role, Style
-from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, Sample
+from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey
 
 
 class Screen(enum.Enum):
@@ -48,19 +48,6 @@ GRAPHS: tuple[Metric, ...] = tuple(
 DETAILS: tuple[str, ...] = tuple(metric.name for metric in METRICS if metric.detail)
 #: The traffic that the graphs of a process show.
 PROCESS_TRAFFIC = 'pcie_rx_throughput'
-
-
-def is_measured(sample: Sample, metrics: Collection[str]) -> bool:
-    """Whether any of these metrics was measured. Some are measured only while they are shown."""
-    shown = [METRICS_BY_NAME[name] for name in metrics]
-    fields = [metric.field for metric in shown if metric.tier == 'shown']
-    devices = [device for device in sample.devices if device.status == 'ok']
-    if not fields or not devices:
-        return True
-    if any(getattr(device, field) is not None for device in devices for field in fields):
-        return True
-    # A problem gives the reason for each value that could not be measured.
-    return any(problem.what in metrics for problem in sample.problems)
 
 
 class ViewState(NamedTuple):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from nvitop.basics.metrics import METRICS_BY_NAME
-from nvitop.gui.model.choices import GRAPHS, is_measured, neighbor
+from nvitop.gui.model.choices import GRAPHS, neighbor
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.main_rows import least_height_of_full
 from nvitop.gui.render.geometry import CLASSIC
@@ -146,11 +146,7 @@ def next_graph(state: AppState, step: int) -> Result:
     graphs = state.main.graphs
     metric = neighbor([metric.name for metric in GRAPHS], graphs.metric, step)
     state = state._replace(main=state.main._replace(graphs=graphs._replace(metric=metric)))
-    title = METRICS_BY_NAME[metric].graph
-    if state.frozen is not None and not is_measured(state.frozen.sample, (metric,)):
-        why = f'Paused before {title} was measured{way_to_run(state)}'
-        return answer(state, 'key', why), ()
-    return answer(state, 'key', f'History: {title}'), ()
+    return answer(state, 'key', f'History: {METRICS_BY_NAME[metric].graph}'), ()
 
 
 def change_time(state: AppState, step: int) -> Result:

@@ -47,13 +47,10 @@ _OUTCOMES = {
 
 def update(state: AppState, event: events.Event) -> Result:
     """Return the state after an event, and the effects to carry out."""
-    handle = _HANDLERS.get(type(event))
-    if handle is None:
-        return state, ()
     before = state
     if isinstance(event, (events.KeyPressed, events.MouseScrolled)) and state.clicked[0] >= 0:
         state = state._replace(clicked=(-1, 0.0))
-    after, effects = handle(state, event)
+    after, effects = _HANDLERS[type(event)](state, event)
     if isinstance(event, (events.KeyPressed, events.MousePressed, events.MouseScrolled)):
         after = drop_answers(before, after)
     return after, effects

@@ -190,8 +190,7 @@ def _name_of(row: GpuRow) -> str:
 
 def _draw_times(buf: Buffer, area: Rect, shown: DeviceView) -> None:
     """Draw the ruler, after the name of a metric that the user chose."""
-    if shown.ruler is None:
-        return
+    assert shown.ruler is not None  # there is a history
     metric = METRICS_BY_NAME[shown.graphs.metric]
     if metric.name != GraphState().metric:
         title = clip(metric.graph, max(0, area.width - 5), '')

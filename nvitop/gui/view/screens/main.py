@@ -35,9 +35,6 @@ _FOREIGN = ('another PID namespace: run with --pid=host', 'run with --pid=host')
 def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
     sample, main = state.shown, state.main
     panel = panel_rows(state)
-    if buf.height < LOWEST:
-        draw_too_small(buf)
-        return
     page = (
         f'GPU {panel.shown.rows[0].device.key.label}'
         if main.shows_page and panel.shown.rows
