@@ -21,6 +21,8 @@ _POLICY_TIMES = (
     *(_RELIABILITY, _APPLICATION_CLOCKS, _BASE_CLOCKS),
 )
 _GRAPHICS, _SM, _MEMORY, _VIDEO = range(4)
+_CURRENT, _MAX = 'nvmlDeviceGetClockInfo', 'nvmlDeviceGetMaxClockInfo'
+_APPLICATIONS, _DEFAULT = 'nvmlDeviceGetApplicationsClock', 'nvmlDeviceGetDefaultApplicationsClock'
 
 
 class ClockEventReasons(enum.IntFlag):
@@ -111,20 +113,14 @@ class ClockMixin(DeviceBase):
         """Current and maximum clocks in MHz: :meth:`clock_infos` and :meth:`max_clock_infos`."""
         return ClockSpeedInfos(self.clock_infos(), self.max_clock_infos())
 
-    graphics_clock = an_int('_number', 'nvmlDeviceGetClockInfo', _GRAPHICS, unit='MHz')
-    sm_clock = an_int('_number', 'nvmlDeviceGetClockInfo', _SM, unit='MHz')
-    memory_clock = an_int('_number', 'nvmlDeviceGetClockInfo', _MEMORY, unit='MHz')
-    video_clock = an_int('_number', 'nvmlDeviceGetClockInfo', _VIDEO, unit='MHz')
-    max_graphics_clock = an_int(
-        '_number', 'nvmlDeviceGetMaxClockInfo', _GRAPHICS, static=True, unit='MHz'
-    )
-    max_sm_clock = an_int('_number', 'nvmlDeviceGetMaxClockInfo', _SM, static=True, unit='MHz')
-    max_memory_clock = an_int(
-        '_number', 'nvmlDeviceGetMaxClockInfo', _MEMORY, static=True, unit='MHz'
-    )
-    max_video_clock = an_int(
-        '_number', 'nvmlDeviceGetMaxClockInfo', _VIDEO, static=True, unit='MHz'
-    )
+    graphics_clock = an_int('_number', _CURRENT, _GRAPHICS, unit='MHz')
+    sm_clock = an_int('_number', _CURRENT, _SM, unit='MHz')
+    memory_clock = an_int('_number', _CURRENT, _MEMORY, unit='MHz')
+    video_clock = an_int('_number', _CURRENT, _VIDEO, unit='MHz')
+    max_graphics_clock = an_int('_number', _MAX, _GRAPHICS, static=True, unit='MHz')
+    max_sm_clock = an_int('_number', _MAX, _SM, static=True, unit='MHz')
+    max_memory_clock = an_int('_number', _MAX, _MEMORY, static=True, unit='MHz')
+    max_video_clock = an_int('_number', _MAX, _VIDEO, static=True, unit='MHz')
 
     def clock_event_reasons(self) -> ClockEventReasons | NaType:
         """Reasons that limit the clocks, as a set of flags; ``names`` gives them as text.
@@ -137,18 +133,12 @@ class ClockMixin(DeviceBase):
             'nvmlDeviceGetCurrentClocksThrottleReasons',
         )
 
-    application_graphics_clock = an_int(
-        '_number', 'nvmlDeviceGetApplicationsClock', _GRAPHICS, unit='MHz'
-    )
-    application_memory_clock = an_int(
-        '_number', 'nvmlDeviceGetApplicationsClock', _MEMORY, unit='MHz'
-    )
+    application_graphics_clock = an_int('_number', _APPLICATIONS, _GRAPHICS, unit='MHz')
+    application_memory_clock = an_int('_number', _APPLICATIONS, _MEMORY, unit='MHz')
     default_application_graphics_clock = an_int(
-        '_number', 'nvmlDeviceGetDefaultApplicationsClock', _GRAPHICS, static=True, unit='MHz'
+        '_number', _DEFAULT, _GRAPHICS, static=True, unit='MHz'
     )
-    default_application_memory_clock = an_int(
-        '_number', 'nvmlDeviceGetDefaultApplicationsClock', _MEMORY, static=True, unit='MHz'
-    )
+    default_application_memory_clock = an_int('_number', _DEFAULT, _MEMORY, static=True, unit='MHz')
 
     def supported_clocks(self) -> list[SupportedClocks]:
         """Pairs of clocks that can be set for applications, the fastest first.

@@ -7,11 +7,9 @@ from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, a_text, an_int, do
 from nvitop.basics.units import NA, NaType
 
 # Numbers of NVML_FI_DEV_POWER_….
-_FIELD_POWER_AVERAGE, _FIELD_POWER_INSTANT = 185, 186
-_FIELD_POWER_MIN_LIMIT, _FIELD_POWER_MAX_LIMIT, _FIELD_POWER_DEFAULT_LIMIT = 187, 188, 189
-_FIELD_POWER_CURRENT_LIMIT, _FIELD_POWER_REQUESTED_LIMIT = 190, 192
-_FIELD_EDPP_MULTIPLIER = 274
-_SCOPE_GPU, _SCOPE_MODULE = 0, 1
+_AVERAGE, _INSTANT, _MIN_LIMIT, _MAX_LIMIT, _DEFAULT_LIMIT, _CURRENT_LIMIT = range(185, 191)
+_REQUESTED_LIMIT, _FIELD_EDPP_MULTIPLIER = 192, 274
+_GPU, _MODULE = 0, 1
 _TEMPERATURE_GPU = 0
 _THRESHOLD_SHUTDOWN, _THRESHOLD_SLOWDOWN, _THRESHOLD_MEMORY_MAX, _THRESHOLD_GPU_MAX = range(4)
 #: ``NVML_FI_DEV_MEMORY_TEMP``; the oldest bindings lack the name.
@@ -110,16 +108,12 @@ class PowerMixin(DeviceBase):
 
     power_management = a_text('_named', 'nvmlDeviceGetPowerManagementMode')
     edpp_multiplier = an_int('_field', _FIELD_EDPP_MULTIPLIER)
-    average_power_usage = an_int('_field', _FIELD_POWER_AVERAGE, _SCOPE_GPU, unit='W')
-    instant_power_usage = an_int('_field', _FIELD_POWER_INSTANT, _SCOPE_GPU, unit='W')
-    module_average_power_usage = an_int('_field', _FIELD_POWER_AVERAGE, _SCOPE_MODULE, unit='W')
-    module_instant_power_usage = an_int('_field', _FIELD_POWER_INSTANT, _SCOPE_MODULE, unit='W')
-    module_power_limit = an_int('_field', _FIELD_POWER_REQUESTED_LIMIT, _SCOPE_MODULE, unit='W')
-    module_enforced_power_limit = an_int(
-        '_field', _FIELD_POWER_CURRENT_LIMIT, _SCOPE_MODULE, unit='W'
-    )
-    module_default_power_limit = an_int(
-        '_field', _FIELD_POWER_DEFAULT_LIMIT, _SCOPE_MODULE, unit='W'
-    )
-    module_min_power_limit = an_int('_field', _FIELD_POWER_MIN_LIMIT, _SCOPE_MODULE, unit='W')
-    module_max_power_limit = an_int('_field', _FIELD_POWER_MAX_LIMIT, _SCOPE_MODULE, unit='W')
+    average_power_usage = an_int('_field', _AVERAGE, _GPU, unit='W')
+    instant_power_usage = an_int('_field', _INSTANT, _GPU, unit='W')
+    module_average_power_usage = an_int('_field', _AVERAGE, _MODULE, unit='W')
+    module_instant_power_usage = an_int('_field', _INSTANT, _MODULE, unit='W')
+    module_power_limit = an_int('_field', _REQUESTED_LIMIT, _MODULE, unit='W')
+    module_enforced_power_limit = an_int('_field', _CURRENT_LIMIT, _MODULE, unit='W')
+    module_default_power_limit = an_int('_field', _DEFAULT_LIMIT, _MODULE, unit='W')
+    module_min_power_limit = an_int('_field', _MIN_LIMIT, _MODULE, unit='W')
+    module_max_power_limit = an_int('_field', _MAX_LIMIT, _MODULE, unit='W')
