@@ -161,7 +161,8 @@ def test_signals_reopen_and_end_a_recording(tmp_path: Path) -> None:
         program.send_signal(signal.SIGTERM)
         assert program.wait(PATIENCE) == 0
     for name, reason in (('old.db', 'reopened'), ('a.db', 'stopped')):
-        assert rows(tmp_path / name, 'SELECT reason FROM run') == [(reason,)]
+        # The recorder may have seen that the file was moved before the signal arrived.
+        assert rows(tmp_path / name, 'SELECT reason FROM run ORDER BY id')[-1] == (reason,)
         # Readers without permission to write next to the file need a file without a log.
         assert not (tmp_path / f'{name}-wal').exists()
 
