@@ -30,7 +30,7 @@ from nvitop.exporter.dialects import (
 from nvitop.sampling.types import Demand, DeviceKey, DeviceSample, HostSample, ProcessSample, Sample
 
 if TYPE_CHECKING:
-    from nvitop.exporter.dialects import DeviceRow, Labels, ProcessRow
+    from nvitop.exporter.dialects import DeviceRow, Labels
 
     #: Labels and value of a series.
     Item = tuple[tuple[tuple[str, str], ...], float]
@@ -94,14 +94,6 @@ def series_of(row: DeviceRow, device: DeviceSample) -> Sequence[Item]:
             return [((*row.labels, (LINK_LABEL, link)), links[link]) for link in links]
         number = sum(links.values()) / len(links) if links else None
     return () if number is None else ((row.labels, number),)
-
-
-def process_value(row: ProcessRow, process: ProcessSample) -> float | None:
-    """Return the value of a row for a process."""
-    value: Any = operator.attrgetter(ALL_PROCESS_METRICS[row.metric].field)(process)
-    if value is None or (row.metric == 'start_time' and value < 0):
-        return None
-    return scaled(value, row.scale)
 
 
 # Labels
@@ -393,7 +385,15 @@ def _process_families(
     table: Dialect, observation: Observation, devices: Mapping[DeviceKey, Mapping[str, str]]
 ) -> Iterator[Family]:
     rows = []
-    for process in _exported_processes(observation):
+    sample = observation.sample
+    processes = [
+        process
+        for process in (sample.processes if observation.has_fresh_processes else ())
+        if not process.is_outdated
+    ]
+    if len(processes) > MAX_PROCESSES:
+        processes.sort(key=lambda process: -(process.gpu_memory_bytes or 0))
+    for process in processes[:MAX_PROCESSES]:
         if process.key.device in devices:
             properties = process_properties(process, observation.options)
             labels = texts_of(table.process_labels, properties)
@@ -401,16 +401,9 @@ def _process_families(
     described = _distinct(rows)
     yield from _info_families(table.process_info, described)
     for row in table.processes:
-        values = [(labels, process_value(row, process)) for process, labels, _ in described]
-        points = [Point(labels, value) for labels, value in values if value is not None]
+        points = []
+        for process, labels, _ in described:
+            value = operator.attrgetter(ALL_PROCESS_METRICS[row.metric].field)(process)
+            if value is not None and not (row.metric == 'start_time' and value < 0):
+                points.append(Point(labels, scaled(value, row.scale)))
         yield Family(row.name, 'gauge', row.help, tuple(points))
-
-
-def _exported_processes(observation: Observation) -> list[ProcessSample]:
-    """Return the processes that have series: those with most GPU memory, up to a maximum."""
-    if not observation.has_fresh_processes:
-        return []
-    processes = [row for row in observation.sample.processes if not row.is_outdated]
-    if len(processes) <= MAX_PROCESSES:
-        return processes
-    return sorted(processes, key=lambda process: -(process.gpu_memory_bytes or 0))[:MAX_PROCESSES]

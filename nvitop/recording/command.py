@@ -75,12 +75,6 @@ def make_parser() -> ArgumentParser:
         exit_status=_EXIT_STATUS,
     )
     add_general(parser)
-    _add_what(parser)
-    _add_where(parser)
-    return parser
-
-
-def _add_what(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('what is recorded')
     add = group.add_argument
     add(
@@ -104,9 +98,6 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
         help='keep command lines in full (values that look secret are masked), only the name of '
         'the program and its script, or none (default: name); environments are never kept',
     )
-
-
-def _add_where(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group('file').add_argument
     add(
         '-o',
@@ -151,6 +142,7 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
         help='set the permissions of the file, such as 644 to let all users replay it '
         '(default: 600 for a new file)',
     )
+    return parser
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

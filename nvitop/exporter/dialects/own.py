@@ -138,29 +138,23 @@ def _info_labels() -> dict[str, str]:
     }
 
 
-def _named_others(observation: Observation) -> Iterator[Family]:
-    """Yield the other series, with the name of the host."""
-    name = host_name(observation.sample, observation.options)
-    host = {'hostname': label_value(name)} if name else {}
-    for family in _others(observation):
-        points = (Point({**point.labels, **host}, point.value) for point in family.points)
-        yield family._replace(points=tuple(points))
-
-
 def _others(observation: Observation) -> Iterator[Family]:
     labeled = [
         (device, texts_of(LABELS, properties))
         for device, properties in described_devices(observation.sample, observation.options)
     ]
-    yield from _states(observation, labeled)
-    yield from _xids(observation, labeled)
+    families = [*_states(observation, labeled), *_xids(observation, labeled)]
     labels = {device.key: texts for device, texts in labeled if device.status == 'ok'}
     if observation.options.users:
-        yield from _users(observation, labels)
-        yield from _usage(observation)
+        families += [*_users(observation, labels), *_usage(observation)]
     if observation.options.owners and observation.has_fresh_processes:
-        yield from _owners(observation.sample, labels)
-    yield from _about_the_exporter(observation)
+        families += _owners(observation.sample, labels)
+    families += _about_the_exporter(observation)
+    name = host_name(observation.sample, observation.options)
+    host = {'hostname': label_value(name)} if name else {}
+    for family in families:
+        points = (Point({**point.labels, **host}, point.value) for point in family.points)
+        yield family._replace(points=tuple(points))
 
 
 def _states(
@@ -340,5 +334,5 @@ DIALECT = Dialect(
     up=f'{DEVICE_PREFIX}up',
     problems=f'{DEVICE_PREFIX}problem_info',
     asleep=f'{DEVICE_PREFIX}asleep',
-    others=_named_others,
+    others=_others,
 )
