@@ -143,7 +143,7 @@ class App:
             and self._frame is not None
         ):
             event = event._replace(hit=self._frame.hit_at(event.x, event.y))
-        self.events.append(describe_event(without_typed_text(event, self.state)))
+        self.events.append(describe_event(event, self.state))
         if isinstance(event, events.SampleArrived):
             watched = () if self.state.metrics is None else (self.state.metrics,)
             self.history = event.history or self.history
@@ -216,13 +216,8 @@ _HARMLESS = (
 )
 
 
-def describe_event(event: events.Event) -> str:
+def describe_event(event: events.Event, state: AppState) -> str:
     """Describe an event in one line, without text from the user or from processes."""
-    return repr(event) if isinstance(event, _HARMLESS) else type(event).__name__
-
-
-def without_typed_text(event: events.Event, state: AppState) -> events.Event:
-    """Return the event as it may be recorded, without characters typed into an input line."""
     if state.field is not None and isinstance(event, events.KeyPressed) and len(event.key) == 1:
-        return events.KeyPressed('•')
-    return event
+        event = events.KeyPressed('•')
+    return repr(event) if isinstance(event, _HARMLESS) else type(event).__name__

@@ -106,7 +106,8 @@ class FleetReader:
             try:
                 fleet = self._source.read()
             except Exception as error:
-                words = error.line if isinstance(error, FleetError) else _unexpected(error)
+                words = f'unexpected error: {type(error).__name__}: {printable(str(error))[:200]}'
+                words = error.line if isinstance(error, FleetError) else words
                 event = FleetFailed(words, time.time())
                 self._failures += 1
                 pause = _PAUSES[min(self._failures, len(_PAUSES)) - 1]
@@ -134,10 +135,6 @@ class FleetReader:
                     return True
                 self._condition.wait(remaining if self._is_wanted else None)
             return False
-
-
-def _unexpected(error: Exception) -> str:
-    return f'unexpected error: {type(error).__name__}: {printable(str(error))[:200]}'
 
 
 #: Resolution (seconds) of the graphs of a host.

@@ -258,7 +258,11 @@ def _problem(rows: Sequence[GpuRow]) -> list[Item]:
     if not worst:
         return []
     wrong = sorted(worst.values(), key=lambda row: row.mark_style != ERROR)
-    texts = [f'GPU {row.device.key.label} {_brief_problem(row)}' for row in wrong]
+    texts = []
+    for row in wrong:
+        finding = row.finding
+        words = safe(finding.words) if finding and is_wrong(finding) else row.device.status
+        texts.append(f'GPU {row.device.key.label} {words}')
     forms: tuple[str, ...]
     if len(wrong) == 1:
         forms = (f'! {texts[0]}', f'! GPU {wrong[0].device.key.label}', '!')
@@ -270,12 +274,6 @@ def _problem(rows: Sequence[GpuRow]) -> list[Item]:
             f'! {len(wrong)} GPUs',
         )
     return [Item(forms, wrong[0].mark_style, 2, '!')]
-
-
-def _brief_problem(row: GpuRow) -> str:
-    if row.finding is not None and is_wrong(row.finding):
-        return safe(row.finding.words)
-    return row.device.status
 
 
 def _labels(rows: Iterable[GpuRow]) -> str:

@@ -7,7 +7,7 @@ from nvitop.basics.masking import is_secret
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
-from nvitop.gui.state.app_state import AppState, EnvironState
+from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.environ import environ_lines, owner_lines
 from nvitop.gui.state.navigation import shown_scroll_x
@@ -25,7 +25,9 @@ _LIMIT = 1 << 16
 def draw_environ(buf: Buffer, state: AppState) -> None:
     environ = state.environ
     layout = lines_layout(state)
-    draw_screen_title(buf, state, _titles(environ))
+    title = f'Environment of process {environ.pid}'
+    who = (f'{title} ({safe(environ.title)})',) if environ.title else ()
+    draw_screen_title(buf, state, (*who, title, f'Environment of {environ.pid}'))
     owners = owner_lines(state)
     longest = max((cell_width(safe(line.text)) for line in owners), default=0)
     width = max(0, min(longest, buf.width - _SOURCE_WIDTH))
@@ -35,19 +37,14 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
         buf.write(x, y, clip(safe(owner.source), max(0, buf.width - x)), DIM)
     draw_bar_row(buf, 1 + len(owners), _summary(state))
     if environ.error or not environ.variables:
+        text = 'Reading ...' if environ.variables is None else 'No environment variables'
         style = Style(Role.ERROR) if environ.error else DIM
-        draw_message(buf, layout.area, safe(_message(environ)), style)
+        draw_message(buf, layout.area, safe(environ.error or text), style)
         return
     lines = environ_lines(environ)
     cursor, scroll_x = current_line(state), shown_scroll_x(state)
     for line in layout.shown:
         _draw_line(buf, layout.row_of(line), lines[line], scroll_x, is_cursor=line == cursor)
-
-
-def _titles(environ: EnvironState) -> tuple[str, ...]:
-    title = f'Environment of process {environ.pid}'
-    who = (f'{title} ({safe(environ.title)})',) if environ.title else ()
-    return (*who, title, f'Environment of {environ.pid}')
 
 
 def _summary(state: AppState) -> str:
@@ -63,12 +60,6 @@ def _summary(state: AppState) -> str:
     if secrets and key:
         text += f': {key} {"hides" if environ.reveals_secrets else "shows"} them'
     return text
-
-
-def _message(environ: EnvironState) -> str:
-    if environ.error:
-        return environ.error
-    return 'Reading ...' if environ.variables is None else 'No environment variables'
 
 
 def _draw_line(buf: Buffer, y: int, line: tuple[str, str], x: int, *, is_cursor: bool) -> None:
