@@ -156,7 +156,11 @@ def _offset(subject: Subject) -> int:
 
 def _path(user: int) -> str:
     """Return the path of the file, in a directory where no other user can put it."""
-    return '/run/nvitop-calls' if user == 0 else f'/dev/shm/nvitop-calls-{user}'
+    if user == 0:
+        return '/run/nvitop-calls'
+    # systemd removes what a service with a dynamic user leaves in /dev/shm.
+    service = os.environ.get('RUNTIME_DIRECTORY', '').partition(':')[0]
+    return f'{service}/nvitop-calls' if service else f'/dev/shm/nvitop-calls-{user}'
 
 
 def _open(path: str) -> int:

@@ -221,6 +221,14 @@ def test_on_a_full_disk_nothing_stays_locked(
     assert locked(file) == []
 
 
+def test_a_service_keeps_its_file_where_systemd_leaves_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv('RUNTIME_DIRECTORY', raising=False)
+    assert stuck_calls._path(61000) == '/dev/shm/nvitop-calls-61000'
+    monkeypatch.setenv('RUNTIME_DIRECTORY', '/run/nvitop-exporter:/run/other')
+    assert stuck_calls._path(61000) == '/run/nvitop-exporter/nvitop-calls'
+    assert stuck_calls._path(0) == '/run/nvitop-calls'
+
+
 def test_a_file_that_another_user_could_lock_or_have_put_there_is_not_used(
     file: pathlib.Path,
 ) -> None:
