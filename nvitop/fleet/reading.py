@@ -78,10 +78,13 @@ class _Page:
         self._labels = _OWN_PLACE if kind == 'own' else _DCGM_PLACE
         self._words: dict[tuple[int | None, ...], _Words] = {}
 
-    def add(self, row: Series) -> _Words:
-        """Take a series; return the words about its device."""
+    def add(self, row: Series) -> None:
+        """Take a series."""
         self.series.append(row)
         self.uuids.add(row.labels.get('uuid', row.labels.get('UUID', '')).lower())
+
+    def words_of(self, row: Series) -> _Words:
+        """Return the words about the device of a series."""
         parts = [number_of(row.labels.get(label, '')) for label in self._labels]
         return self._words.setdefault((parts[0] or 0, *parts[1:]), _Words())
 
@@ -117,11 +120,11 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
     times: dict[str, float] = {}
     names_of_places: dict[str, str] = {}
     simulated: set[str] = set()
-    rows = [row for row in series if math.isfinite(row.value)]
+    rows, host_labels = [row for row in series if math.isfinite(row.value)], scope.host_labels
     # In Kubernetes, "pod" names the pod of the exporter if the other label exists.
     prefix = 'exported_' if any('exported_pod' in row.labels for row in rows) else ''
     for row in rows:
-        selector = _selector(row.labels, scope)
+        selector = _selector(row.labels, host_labels)
         name, place = host_name(*selector), host_name(INSTANCE, row.labels.get(INSTANCE, ''))
         mark = row.labels.get(ROW, '')
         if mark == 'down':
@@ -136,11 +139,13 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
         elif row.name == 'nvitop_simulation_info':  # on the pages of both kinds
             simulated.add(name)
         elif row.name.startswith('nvitop_'):
-            page = pages['own'].setdefault(name, _Page(name, 'own', selector))
-            _add_own(page, row)
+            if name not in pages['own']:
+                pages['own'][name] = _Page(name, 'own', selector)
+            _add_own(pages['own'][name], row)
         elif mark == 'past' or row.name:
-            page = pages['dcgm'].setdefault(name, _Page(name, 'dcgm', selector))
-            _add_dcgm(page, row, prefix)
+            if name not in pages['dcgm']:
+                pages['dcgm'][name] = _Page(name, 'dcgm', selector)
+            _add_dcgm(pages['dcgm'][name], row, prefix)
     own = pages['own']
     uuids = {uuid for page in own.values() for uuid in page.uuids if uuid}
     for name, page in pages['dcgm'].items():
@@ -164,16 +169,17 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
     return Fleet(tuple(sorted(hosts, key=lambda host: natural(host.name))), timestamp)
 
 
-def _selector(labels: Mapping[str, str], scope: Scope) -> tuple[str, str]:
+def _selector(labels: Mapping[str, str], host_labels: Iterable[str]) -> tuple[str, str]:
     """Return the label that names the host, and its value."""
-    for label in scope.host_labels:
+    for label in host_labels:
         if labels.get(label):
             return label, labels[label]
     return INSTANCE, ''
 
 
 def _add_own(page: _Page, row: Series) -> None:
-    words, labels = page.add(row), row.labels
+    page.add(row)
+    labels = row.labels
     if row.name == 'nvitop_last_collect_success':
         if not row.value:
             page.findings['driver does not respond'] = 'critical'
@@ -182,26 +188,30 @@ def _add_own(page: _Page, row: Series) -> None:
         page.findings[text] = 'critical'
     elif row.name == 'nvitop_gpu_state':
         if row.value and labels.get('state') in _STATES:
-            words.state = labels['state']
+            page.words_of(row).state = labels['state']
     elif row.name == 'nvitop_gpu_health':
         kind = labels.get('kind', '')
         if row.value >= _WARNING and kind not in _SILENT_KINDS:
             text = KINDS[kind].counted if kind in KINDS else printable(kind)
-            words.findings[text] = 'critical' if row.value >= _CRITICAL else 'warning'
+            severity: FaultSeverity = 'critical' if row.value >= _CRITICAL else 'warning'
+            page.words_of(row).findings[text] = severity
     elif row.name == 'nvitop_gpu_owner_info':
         layer = Layer(
             printable(labels.get('owner_kind', '')),
             printable(labels.get('owner_id', '')),
             printable(labels.get('owner_name', '')) or None,
         )
-        words.owners[FleetOwner(printable(labels.get('user', '')), layer)] = None
+        owner = FleetOwner(printable(labels.get('user', '')), layer)
+        page.words_of(row).owners[owner] = None
     elif labels.get('user'):
+        words = page.words_of(row)
         values = words.memory if row.name == 'nvitop_user_gpu_memory_bytes' else words.processes
         values[printable(labels['user'])] = row.value
 
 
 def _add_dcgm(page: _Page, row: Series, prefix: str) -> None:
-    words, labels = page.add(row), row.labels
+    page.add(row)
+    words, labels = page.words_of(row), row.labels
     if labels.get(ROW) == 'past':
         words.past = row.value
     elif row.name == 'DCGM_FI_DEV_XID_ERRORS' and row.value:
