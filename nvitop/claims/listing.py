@@ -59,7 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _print_claims(options: argparse.Namespace) -> int:
     simulate(options.demo)
     claims = sorted(read_claims().values(), key=lambda claim: claim.since)
-    indices = _indices() if claims else {}
+    # As far as the driver responds; this wakes no GPU.
+    reader = DriverReader(DeviceSelection(), Watchdog('nvitop claims'), limit=LIMIT_SECONDS)
+    if claims:
+        reader.read(Due())
+    indices = {sample.key.uuid: sample.key.label for sample in reader.devices}
     with writing():
         if options.format == 'json':
             print(json.dumps([_as_json(claim, indices) for claim in claims], indent=2), flush=True)
@@ -70,13 +74,6 @@ def _print_claims(options: argparse.Namespace) -> int:
             rows += [_as_row(claim, indices) for claim in claims]
             print(aligned(rows, range(len(rows[0]))), end='', flush=True)
     return 0
-
-
-def _indices() -> dict[str, str]:
-    """Return the index of each device by UUID, as far as the driver responds; wake no GPU."""
-    reader = DriverReader(DeviceSelection(), Watchdog('nvitop claims'), limit=LIMIT_SECONDS)
-    reader.read(Due())
-    return {sample.key.uuid: sample.key.label for sample in reader.devices}
 
 
 def _as_row(claim: Claim, indices: dict[str, str]) -> tuple[str, str, str, str, str]:

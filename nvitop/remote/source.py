@@ -318,7 +318,10 @@ class RemoteSource:
 
     def sample(self, demand: Demand) -> Sample:
         """Return the newest sample; wait a moment for it."""
-        connection = self._connected()
+        if self._connection is None and time.monotonic() >= self._retry_at:
+            self._connection = _Connection(self._host, self._command, self._news)
+            self._count = 0
+        connection = self._connection
         if connection is None:
             with self._news:
                 self._news.wait(self._wait_seconds)
@@ -358,12 +361,6 @@ class RemoteSource:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-    def _connected(self) -> _Connection | None:
-        if self._connection is None and time.monotonic() >= self._retry_at:
-            self._connection = _Connection(self._host, self._command, self._news)
-            self._count = 0
-        return self._connection
 
     def _check(self, connection: _Connection) -> None:
         """Record why no samples arrive, and close a dead connection."""
