@@ -74,7 +74,8 @@ def renew_in_child(holder: object, **locks: Callable[[], object]) -> None:
 
     Args:
         holder: An object, a class or a module, equal only to itself.
-        locks: Names of attributes, and the functions that make the locks.
+        locks: Names of attributes, and the functions that make the locks, or what else depends on
+            threads.
     """
     _locks[holder] = locks
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.platforms import stuck_calls
+from nvitop.platforms.kernel import renew_in_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Mapping
@@ -121,6 +122,15 @@ class Watchdog:
         #: Calls of detached subjects, running or returned.
         self._detached: dict[Hashable, _Call] = {}
         self._inside = 0
+        renew_in_child(
+            self,
+            _condition=threading.Condition,
+            _has_spare=bool,
+            _given=lambda: None,
+            _silent=dict,
+            _detached=dict,
+            _inside=int,
+        )
 
     @property
     def threads_inside(self) -> int:

@@ -86,7 +86,9 @@ def sampled() -> dict[int, ProcessSample]:
         for _ in range(2):  # a second sample has the same result
             sample = live.sample(Demand(host_processes=True))
             clock.turn(10.0)
-    assert {p.pid for p in sample.host_processes} >= {ON_GPU, NOT_ON_GPU}
+    parents = {process.pid: process.parent_pid for process in sample.host_processes}
+    assert parents[NOT_ON_GPU] is None or not procfs.in_pid_namespace()
+    assert parents[ON_GPU] == 1
     return {process.key.pid: process for process in sample.processes}
 
 

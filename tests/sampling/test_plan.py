@@ -61,6 +61,10 @@ def test_the_groups_share_their_ticks(clock: Clock) -> None:
     assert [time for time, due in seen if due.processes] == [0, 2, 4, 6, 8, 10]
     assert [time for time, due in seen if due.slow] == [0, 5, 10]
     assert all(due.fast and due.host for _, due in seen)
+    # Slow metrics are read with others, up to half an interval early.
+    clock.now = 0.0
+    seen = run(Plan(Intervals(2, 2, 2, 5), clock=clock), clock, Demand(), 10)
+    assert [time for time, due in seen if due.slow] == [0, 4, 10]
 
 
 @pytest.mark.parametrize(
@@ -90,6 +94,9 @@ def test_late_ticks_do_not_drift_and_missed_ones_are_skipped(plan: Plan, clock: 
     assert plan.due(Demand()).slow
     assert plan.due(Demand()) == Due()
     assert plan.next_due() == pytest.approx(34.3)
+    clock.now = plan.next_due() + 1.0  # by exactly one interval
+    assert plan.due(Demand()).fast
+    assert plan.next_due() == clock.now + 1.0
 
 
 def test_refresh_makes_everything_due(plan: Plan, clock: Clock) -> None:

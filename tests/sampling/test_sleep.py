@@ -306,6 +306,9 @@ def test_gpus_that_may_not_sleep_are_always_queried(bench: Bench) -> None:
     for _ in range(30):
         assert statuses(bench.sample(source)) == ['ok', 'ok']
     assert bench.machine.calls['nvmlDeviceGetHandleByPciBusId_v2'] == 0
+    bench.tree.allow(1, 'auto', 'Enabled (fine-grained)')
+    source = bench.source()
+    assert {statuses(bench.sample(source))[0] for _ in range(30)} == {'ok'}
 
 
 def test_wake_decides_and_a_named_gpu_is_woken(bench: Bench) -> None:

@@ -184,6 +184,10 @@ def test_a_gpu_that_leaves_mig_mode_is_a_leaf_until_it_returns(bench: ClockedMac
     sample = bench.sample(SLOW_TICK)
     assert [d.key for d in sample.devices] == [d.key for d in before.devices]
     assert all(d.info.mig_profile and d.memory_used_bytes for d in sample.devices if d.key.is_mig)
+    assert [p for p in sample.processes if p.key.device[:2] == (2, -1)]
+    bench.machine.set(gpu=2, mig_mode=True)
+    sample = bench.sample(SLOW_TICK)
+    assert not [p for p in sample.processes if p.key.device[:2] == (2, -1)]
 
 
 def test_removed_gpus_disappear_and_added_ones_appear(bench: ClockedMachine) -> None:

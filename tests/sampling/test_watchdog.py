@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from typing import Callable, Iterator
 
@@ -164,6 +166,23 @@ def test_a_forgotten_subject_runs_again(bench: Bench) -> None:
     bench.run('b')
     bench.watchdog.forget('b')
     assert bench.run()['b'] == 'B'
+
+
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='needs fork')
+@pytest.mark.filterwarnings('ignore:.*fork:DeprecationWarning')
+def test_a_forked_child_has_no_threads_of_its_parent() -> None:
+    dog = Watchdog(spare_seconds=PATIENCE)
+    let_go = threading.Event()
+    dog.run({'a': os.getpid}, limit=PATIENCE)  # an idle thread stays
+    dog.run({'b': lambda: let_go.wait(PATIENCE)}, limit=0.01)  # a thread hangs
+    child = os.fork()
+    if child == 0:
+        signal.alarm(int(PATIENCE))
+        outcomes = dog.run({'a': os.getpid, 'b': os.getpid}, limit=PATIENCE)
+        is_right = {outcome.value for outcome in outcomes.values()} == {os.getpid()}
+        os._exit(0 if is_right and dog.threads_inside == 0 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    let_go.set()
 
 
 def test_an_interrupt_ends_the_round_after_the_current_step(bench: Bench) -> None:
