@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, MutableMapping, Sequence
 from nvitop.api.device import CudaDevice
 from nvitop.api.libnvml import NVMLError
 from nvitop.basics.lazy import lazy_names
-from nvitop.callbacks.utils import StepTimer, devices_by_logical_ids, gpu_stats
+from nvitop.callbacks.utils import StepTimer, get_devices_by_logical_ids, get_gpu_stats
 
 Logs = MutableMapping[str, Any]
 
@@ -88,7 +88,7 @@ class KerasStats:
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
         """Add the current metrics to ``logs`` after a batch."""
         times = self._timer.end()
-        stats = gpu_stats(self._devices, *self._wanted)
+        stats = get_gpu_stats(self._devices, *self._wanted)
         if self._intra_step_time:
             stats.update(times)
         if self._inter_step_time:
@@ -119,7 +119,7 @@ def _find_devices(gpus: int | str | Sequence[int | str]) -> list[CudaDevice]:
     if not ids:
         raise ValueError(f'GpuStatsLogger needs at least one GPU, got gpus={gpus!r}')
     try:
-        return devices_by_logical_ids(ids)
+        return get_devices_by_logical_ids(ids)
     except NVMLError as error:
         raise ValueError(f'GpuStatsLogger cannot use the NVIDIA driver: {error}') from error
     except RuntimeError as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Sequence
 from nvitop.api.device import CudaDevice, Device
 from nvitop.api.libnvml import NVMLError
 from nvitop.basics.lazy import lazy_names
-from nvitop.callbacks.utils import StepTimer, devices_by_logical_ids, gpu_stats
+from nvitop.callbacks.utils import StepTimer, get_devices_by_logical_ids, get_gpu_stats
 
 __all__ = ['GpuStatsLogger']
 
@@ -99,7 +99,7 @@ class TrainerStats:
     def _log(self, trainer: Any, times: dict[str, float]) -> None:
         if not trainer.is_global_zero:
             return
-        stats = gpu_stats(self._devices, *self._wanted)
+        stats = get_gpu_stats(self._devices, *self._wanted)
         stats.update(times)
         # The trainer's own metrics use this step. global_step counts the steps of each optimizer.
         loop = trainer.fit_loop.epoch_loop
@@ -109,7 +109,7 @@ class TrainerStats:
 
     def _find(self, device_ids: Sequence[int | str]) -> list[CudaDevice]:
         try:
-            return devices_by_logical_ids(device_ids)
+            return get_devices_by_logical_ids(device_ids)
         except (NVMLError, RuntimeError) as error:
             raise self._misconfiguration(
                 f'GpuStatsLogger cannot use {device_ids=}: {error}'

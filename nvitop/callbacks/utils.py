@@ -12,7 +12,7 @@ from nvitop.basics.units import MiB
 __all__ = ['get_devices_by_logical_ids', 'get_gpu_stats']
 
 
-def devices_by_logical_ids(
+def get_devices_by_logical_ids(
     device_ids: Iterable[int | str], unique: bool = True
 ) -> list[CudaDevice]:
     """Return the devices with these IDs of a framework, in this order.
@@ -32,7 +32,7 @@ def devices_by_logical_ids(
     return list(dict.fromkeys(devices)) if unique else devices
 
 
-def gpu_stats(
+def get_gpu_stats(
     devices: Iterable[Device],
     memory_utilization: bool = True,
     gpu_utilization: bool = True,
@@ -77,11 +77,6 @@ def _name_of(device: Device) -> str:
     if cuda_index == device.physical_index:
         return f'gpu_id: {cuda_index}'
     return f'gpu_id: {cuda_index} (physical index: {device.physical_index})'
-
-
-# The names in nvitop 1.6.
-get_devices_by_logical_ids = devices_by_logical_ids
-get_gpu_stats = gpu_stats
 
 
 class StepTimer:
