@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.gui.render.ansi import color_depth, to_ansi
+from nvitop.gui.render.ansi import color_depth, to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.theme import DEFAULT, THEMES, Look, theme_named
-from nvitop.gui.render.width import cell_width
+from nvitop.gui.render.width import cell_width, safe
 
 DARK = theme_named('dark')
 NAMES = [theme.name for theme in THEMES]
@@ -104,3 +104,19 @@ def test_each_line_can_be_printed_alone(
 def test_color_depth(environ: str, is_terminal: bool, force: bool, expected: int) -> None:
     variables = dict(pair.split('=', 1) for pair in environ.split())
     assert color_depth(variables, is_terminal=is_terminal, force=force) == expected
+
+
+def test_ascii_keeps_every_cell() -> None:
+    rows = {
+        '╒══╤══╕ ├──┼──┤ ╘══╧══╛': '+==+==+ +--+--+ +==+==+',
+        '│ MEM: ███▍ 38% ░░░ N/A│': '| MEM: ###. 38%     N/A|',
+        '⢀⣴⣾⣿⣿ PID▲ %SM▼ ├─ └─ │': '===== PID^ %SMv +- +- |',
+        '漢字 é ␤ q\u0323x': '???? ? ? qx',
+    }
+    buffer = Buffer(30, len(rows))
+    for y, text in enumerate(rows):
+        buffer.write(0, y, safe(text), Style(Role.BORDER))
+    copy = to_ascii(buffer)
+    assert copy.lines() == list(rows.values())
+    assert all(copy.row(y)[0][2] == Style(Role.BORDER) for y in range(len(rows)))
+    assert buffer.lines() != copy.lines()
