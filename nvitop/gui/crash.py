@@ -28,7 +28,7 @@ def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -
         f'driver {state.shown.driver_version}, CUDA {state.shown.cuda_driver_version}',
         f'terminal {os.environ.get("TERM")}, {state.width} x {state.height}',
         f'{len(state.shown.devices)} devices, {len(state.shown.processes)} processes',
-        f'screen {state.screen.value}, view {state.view}, sort {state.main.sort}',
+        f'screen {state.screen.value}, view {state.view}, sort {state.sort}',
         '',
         type(error).__name__,
         *(f'  {frame.filename}:{frame.lineno} in {frame.name}: {frame.line}' for frame in frames),

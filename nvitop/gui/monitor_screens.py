@@ -93,7 +93,7 @@ def _visible(state: AppState) -> tuple[ProcessKey, ...] | None:
     main = state.main
     if len(state.shown.processes) <= _FEW_PROCESSES:
         return None
-    if main.sort.order in _HOST_ORDERS or main.sort.order == 'username':
+    if state.sort.order in _HOST_ORDERS or state.sort.order == 'username':
         return None
     if state.query or state.field is not None or main.filter.users is not None:
         return None

@@ -78,7 +78,7 @@ def test_sort_menu_names_every_order_and_its_words_can_be_clicked() -> None:
         '  m %MEM  t TIME  (Shift: reverse)'
     )
     clicked, _ = update(state, click_on(state, 'MEM GiB  s'))
-    assert (clicked.main.sort, clicked.prefix) == (Sort('gpu_memory'), '')
+    assert (clicked.sort, clicked.prefix) == (Sort('gpu_memory'), '')
     assert lines_of(state_with_hints('F6'))[-1] == menu
     # Without a last row, the menu covers the screen.
     assert lines_of(state_on('h100x8', 120, 30, 'o'))[-1] == menu

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nvitop.console.options import MODES
-from nvitop.gui.model.choices import MainState, Sort, ViewState
+from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
 from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.model.main_rows import main_rows
 from nvitop.gui.model.table import Column, place
@@ -146,13 +146,13 @@ def test_any_screen_is_drawn_safely_and_inside(
     keys = [process.key for process in sample.processes]
     selected = keys[index] if 0 <= index < len(keys) else None
     main = MainState(
-        Sort(order, flag),
         selected_device=sample.devices[0].key if flag and sample.devices else None,
         shows_page=flag and index > 2,
         tagged=frozenset(keys[1:2]),
     )
     view = ViewState(mode=mode, show_host=not flag or height % 2 == 0, flat=index == 1)
     state = state_with(sample, width, height, main, view)
+    state = relist(state._replace(list_sorts=((Screen.MAIN, Sort(order, flag)),)))
     state = state.at(ListPosition(selected, 0, scroll_y, scroll_x))
     buffer = draw_frame(state, history_of(sample, 5))
     assert_is_drawn_inside(buffer, state)

@@ -40,10 +40,10 @@ def test_configured_key_replaces_the_default_one() -> None:
     assert press(state, 'F10')[1] == (Quit(),)
     after, effects = press(state, 'q')
     assert (after._replace(notices=()), effects) == (state, ())
-    assert press(state, 'P')[0].main.sort == Sort('pid')
-    assert press(state, 'x', 'p')[0].main.sort == Sort('pid')
-    assert press(state, 'o', 'p')[0].main.sort == Sort()
-    assert press(state, 'o', 'g')[0].main.sort == Sort('gpu_memory')
+    assert press(state, 'P')[0].sort == Sort('pid')
+    assert press(state, 'x', 'p')[0].sort == Sort('pid')
+    assert press(state, 'o', 'p')[0].sort == Sort()
+    assert press(state, 'o', 'g')[0].sort == Sort('gpu_memory')
     assert press(state, 'Down', 'K')[0].dialog is None
     assert press(state, 'Down', 'T')[0].dialog is not None
 
@@ -95,7 +95,7 @@ def test_preset_brings_the_keys_of_nvitop_1_back_and_single_actions_change_them(
     chosen = press(state, 'Down', 'Tab')[0]
     assert chosen.selected == state.rows[1].key
     assert press(chosen, 'k')[0].dialog is not None
-    assert press(state, '/')[0].main.sort.reverse
+    assert press(state, '/')[0].sort.reverse
     assert press(chosen, 'R')[0].selected is None
     assert press(state, 'PageDown')[0].position.scroll_y == 1
     assert press(state, 'y')[0].screen is Screen.TREE

@@ -109,9 +109,9 @@ def test_clicks_select_sort_and_clear() -> None:
     state = after(state, click_hit(state, 'process', state.rows[2].key))
     assert state.selected == state.rows[2].key
     state = after(state, click_hit(state, 'column', 'pid'))
-    assert state.main.sort == Sort('pid')
+    assert state.sort == Sort('pid')
     state = after(state, click_hit(state, 'column', 'pid'))
-    assert state.main.sort == Sort('pid', reverse=True)
+    assert state.sort == Sort('pid', reverse=True)
     assert after(state, MousePressed(0, 0)).selected is None
 
 

@@ -110,7 +110,6 @@ class GraphState(NamedTuple):
 class MainState(NamedTuple):
     """State of the main screen."""
 
-    sort: Sort = Sort()
     filter: ProcessFilter = ProcessFilter()
     #: Jobs that the user folded or unfolded.
     turned: frozenset[tuple[str, str]] = frozenset()

@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 from nvitop.basics.times import format_time, parse_time
-from nvitop.gui.model.choices import Screen, Sort, neighbor
+from nvitop.gui.model.choices import Screen, neighbor
 from nvitop.gui.state import events
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result
 from nvitop.gui.state.appearance import way_to_run
 from nvitop.gui.state.cursor import current_line, go_to_line, lines_layout
 from nvitop.gui.state.dialog import signal_targets, why_no_target
 from nvitop.gui.state.keymap import Binding, Need
-from nvitop.gui.state.lists import LIST_ORDERS, list_sort, relist, sort_by, sort_list
+from nvitop.gui.state.lists import LIST_ORDERS, list_sort, relist, sort_list
 from nvitop.gui.state.navigation import go_back, move_by_lines
 from nvitop.gui.state.notices import answer, refuse, replace_notice, withdraw_notice
 from nvitop.gui.state.problems import Tally, count_problems
-from nvitop.gui.state.process_rows import ORDERS, describe_order
 from nvitop.gui.state.selection import (
     clear_selection,
     hidden_by_filter,
@@ -131,10 +130,6 @@ def open_sort_menu(state: AppState) -> Result:
     return state._replace(prefix=state.keymap.sort_prefix(state.screen)), ()
 
 
-def sort_by_order(state: AppState, order: str, reverse: bool) -> Result:
-    return sort_by(state, Sort(order, reverse)), ()
-
-
 def refresh(state: AppState) -> Result:
     """Measure now, and clear the selection."""
     effects = (events.Refresh(), events.Redraw())
@@ -186,21 +181,14 @@ def toggle_mouse(state: AppState) -> Result:
 
 def sort_by_neighbor(state: AppState, step: int) -> Result:
     """Sort by the next (1) or previous (-1) order."""
-    if state.screen in LIST_ORDERS:
-        names = [order.name for order in LIST_ORDERS[state.screen]]
-        name = neighbor(names, list_sort(state, state.screen).order, step)
-        return sort_list(state, name, reverse=False)
-    names = [order.name for order in ORDERS]
-    return sort_by(state, Sort(neighbor(names, state.main.sort.order, step))), ()
+    names = [order.name for order in LIST_ORDERS[state.screen]]
+    name = neighbor(names, list_sort(state, state.screen).order, step)
+    return sort_list(state, name, reverse=False)
 
 
 def reverse_order(state: AppState) -> Result:
-    if state.screen in LIST_ORDERS:
-        name, reverse = list_sort(state, state.screen)
-        return sort_list(state, name, reverse=not reverse)
-    sort = state.main.sort
-    state = sort_by(state, sort._replace(reverse=not sort.reverse))
-    return answer(state, 'key', f'Order reversed: {describe_order(state.main.sort)}'), ()
+    name, reverse = list_sort(state, state.screen)
+    return sort_list(state, name, reverse=not reverse)
 
 
 def sum_by_owner(state: AppState) -> Result:

@@ -220,7 +220,7 @@ class AppState(NamedTuple):
     #: The process on the metrics screen.
     metrics: ProcessKey | None = None
     positions: Mapping[Screen, ListPosition] = {}
-    #: Orders chosen on the screens of users and problems.
+    #: Orders chosen on screens.
     list_sorts: tuple[tuple[Screen, Sort], ...] = ()
     #: The filter of the problems screen.
     problem_query: str = ''
@@ -313,6 +313,11 @@ class AppState(NamedTuple):
         """The job selected there instead: user and job."""
         key = self.positions.get(Screen.MAIN, ListPosition()).key
         return None if key is None or isinstance(key, ProcessKey) else cast(JobKey, key)
+
+    @property
+    def sort(self) -> Sort:
+        """The order of processes."""
+        return dict(self.list_sorts).get(Screen.MAIN, Sort())
 
     @property
     def keymap(self) -> Keymap:

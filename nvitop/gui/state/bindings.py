@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Callable, Iterator
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.state import actions, appearance, navigation, selection
 from nvitop.gui.state.cursor import current_line
 from nvitop.gui.state.dialog import (
@@ -21,7 +20,7 @@ from nvitop.gui.state.environ import toggle_secrets
 from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import Binding, Keymap, Need, leaving
 from nvitop.gui.state.lists import LIST_ORDERS, ListOrder, sort_list
-from nvitop.gui.state.process_rows import ORDERS, Order
+from nvitop.gui.state.process_rows import Order
 
 #: The screens of the monitor.
 ALL_SCREENS = frozenset(Screen) - {Screen.HOSTS, Screen.GPUS, Screen.JOBS}
@@ -109,16 +108,13 @@ def sorting(
 
 
 def _sort_bindings() -> Iterator[Binding]:
-    titles = {column.order: column.title for column in COLUMNS}
-    for order in ORDERS:
-        title = titles[order.name]
-        text = f'sort by {title}, {"highest" if order.is_descending else "lowest"} first'
-        if order.name == 'natural':
-            text = 'sort by GPU, user and PID (default)'
-        yield from sorting(order, actions.sort_by_order, Screen.MAIN, title, text)
     for screen, orders in LIST_ORDERS.items():
         for each in orders:
             text, group = f'sort by {each.title}', f'{screen.value}-'
+            if screen is Screen.MAIN:
+                text, group = f'sort by {each.describe(reverse=False)}', ''
+            if each.name == 'natural':
+                text = 'sort by GPU, user and PID (default)'
             yield from sorting(each, sort_list, screen, each.title, text, group=group)
 
 
@@ -223,8 +219,8 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('R',), 'sort-reverse', actions.reverse_order, 'reverse the order', _MAIN | _USERS_AND_PROBLEMS, SORT),
     Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'menu of orders', _MAIN | _USERS_AND_PROBLEMS, SORT, hint='sort', shows_orders=True),
     *_sort_bindings(),
-    Binding(('M',), 'sort-by-gpu-memory', partial(actions.sort_by_order, order='gpu_memory', reverse=False), 'sort by GPU memory, like top', _MAIN, SORT),
-    Binding(('P',), 'sort-by-cpu-percent', partial(actions.sort_by_order, order='cpu_percent', reverse=False), 'sort by %CPU, like top', _MAIN, SORT),
+    Binding(('M',), 'sort-by-gpu-memory', partial(sort_list, order='gpu_memory', reverse=False), 'sort by GPU memory, like top', _MAIN, SORT),
+    Binding(('P',), 'sort-by-cpu-percent', partial(sort_list, order='cpu_percent', reverse=False), 'sort by %CPU, like top', _MAIN, SORT),
 )
 # fmt: on
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Collection, Iterable, Mapping, NamedTuple
 
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
-from nvitop.gui.model.columns import TREE_COLUMNS, column_widths
+from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, column_widths
 from nvitop.gui.model.device_columns import device_widths
 from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.model.format import devices_text
@@ -18,6 +18,7 @@ from nvitop.gui.state.jobs import Line, fold, group_by_job, job_key, labels_widt
 from nvitop.gui.state.notices import answer
 from nvitop.gui.state.problems import ProblemCount, missing_values, problem_lines
 from nvitop.gui.state.process_rows import (
+    ORDERS,
     TreeRow,
     UserSummary,
     Uses,
@@ -57,9 +58,14 @@ class ListOrder(NamedTuple):
         return f'{self.title}, {first} first'
 
 
+_TITLES = {column.order: column.title for column in COLUMNS}
 # fmt: off
 #: Screen → its orders; the first one is the default.
 LIST_ORDERS: dict[Screen, tuple[ListOrder, ...]] = {
+    Screen.MAIN: tuple(
+        ListOrder(order.name, order.letter, _TITLES[order.name], None, order.is_descending)
+        for order in ORDERS
+    ),
     Screen.USERS: (
         ListOrder('gpu-memory', 'g', 'MEM GiB', None),
         ListOrder('user', 'u', 'USER', lambda row: row.name, is_descending=False),
@@ -115,6 +121,7 @@ def sort_list(state: AppState, order: str, *, reverse: bool) -> Result:
     found = _order(screen, order)
     sorts = {**dict(state.list_sorts), screen: Sort(order, reverse)}
     state = state._replace(list_sorts=tuple(sorts.items()))
+    state = relist(state) if screen is Screen.MAIN else state
     return answer(state, 'key', f'Order: {found.describe(reverse=reverse)}'), ()
 
 
@@ -134,7 +141,7 @@ def relist(state: AppState) -> AppState:
     found = filter_processes(processes, parse_query(state.query))
     if main.selected_device is not None:
         found = tuple(row for row in found if is_on(row.key.device, main.selected_device))
-    rows = list_processes(found, main.filter, main.sort)
+    rows = list_processes(found, main.filter, state.sort)
     if state.selected is not None or state.job is not None or main.tagged:
         alive = {process.key for process in processes}
         state = _drop_selection(state, Screen.MAIN, {*alive, *jobs})
@@ -149,7 +156,7 @@ def relist(state: AppState) -> AppState:
         state = _drop_selection(state, Screen.TREE, present)
         state = state._replace(tagged_hosts=state.tagged_hosts & present)
     tree_rows = list_tree(state)
-    blocks = group_by_job(rows, main.sort)
+    blocks = group_by_job(rows, state.sort)
     devices = device_rows(state.shown, state.found)
     # Those of all processes, so that columns do not move while rows are filtered.
     widths = {**column_widths(processes), 'gpu': labels_width(blocks)}
@@ -182,10 +189,6 @@ def _drop_selection(state: AppState, screen: Screen, keys: Collection[object]) -
     if position.key is None or position.key in keys:
         return state
     return state.at(position._replace(key=None), screen)
-
-
-def sort_by(state: AppState, sort: Sort) -> AppState:
-    return relist(state._replace(main=state.main._replace(sort=sort)))
 
 
 def panel_rows(state: AppState) -> MainRows:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.gui.model.choices import Screen, Sort
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state.app_state import AppState, ListPosition, Result
 from nvitop.gui.state.cursor import (
@@ -15,7 +15,7 @@ from nvitop.gui.state.cursor import (
     select_line,
 )
 from nvitop.gui.state.events import MousePressed, MouseScrolled, RingBell, Travel
-from nvitop.gui.state.lists import LIST_ORDERS, list_sort, relist, sort_by, sort_list
+from nvitop.gui.state.lists import LIST_ORDERS, list_sort, relist, sort_list
 from nvitop.gui.state.selection import (
     clear_selection,
     select_device,
@@ -146,12 +146,12 @@ def is_on_line(state: AppState, event: MousePressed) -> bool:
 
 def click(state: AppState, event: MousePressed) -> Result:
     """Select a line. Elsewhere, clear the selection."""
-    if state.screen is Screen.MAIN:
-        return _click_main(state, event), ()
     kind, value = event.hit
     if kind == 'column' and state.screen in LIST_ORDERS:
         sort = list_sort(state, state.screen)
         return sort_list(state, value, reverse=sort.order == value and not sort.reverse)
+    if state.screen is Screen.MAIN:
+        return _click_main(state, event), ()
     line = lines_layout(state).at(event.y) if state.spec.has_lines else None
     if line is not None:
         return go_to_line(state, line), ()
@@ -160,10 +160,6 @@ def click(state: AppState, event: MousePressed) -> Result:
 
 def _click_main(state: AppState, event: MousePressed) -> AppState:
     kind, value = event.hit
-    if kind == 'column':
-        sort = state.main.sort
-        reverse = not sort.reverse if sort.order == value else False
-        return sort_by(state, Sort(value, reverse))
     if kind == 'device':
         if is_double(state, event):
             return select_device(state, value)

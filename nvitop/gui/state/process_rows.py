@@ -7,7 +7,7 @@ from typing import Callable, Iterable, Mapping, NamedTuple, Sequence, Tuple
 
 from nvitop.basics.words import filter_words, name_in_quotes
 from nvitop.gui.model.choices import ProcessFilter, Sort
-from nvitop.gui.model.columns import COLUMNS, owner_text
+from nvitop.gui.model.columns import owner_text
 from nvitop.gui.model.format import special_command
 from nvitop.sampling.types import DeviceKey, DeviceSample, HostProcessSample, ProcessSample, Sample
 
@@ -221,14 +221,6 @@ def order_key(sort: Sort) -> Callable[[ProcessSample], list[object]]:
 
 def sort_processes(processes: Iterable[ProcessSample], sort: Sort) -> list[ProcessSample]:
     return sorted(processes, key=order_key(sort), reverse=is_descending(sort))
-
-
-def describe_order(sort: Sort) -> str:
-    """Return an order in words: ``'%CPU, lowest first'``."""
-    if sort.order == 'natural':
-        return 'GPU, user and PID, backwards' if sort.reverse else 'GPU, user and PID'
-    title = next(column.title for column in COLUMNS if column.order == sort.order)
-    return f'{title}, {"highest" if is_descending(sort) else "lowest"} first'
 
 
 def is_listed(process: ProcessSample, wanted: ProcessFilter) -> bool:

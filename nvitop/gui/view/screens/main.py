@@ -62,7 +62,7 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         0 if state.view.flat else len(state.blocks),
         len(state.rows),
         Limits(main.filter, state.query, main.selected_device),
-        main.sort,
+        state.sort,
         state.job or selected,
         main.tagged,
         lines_layout(state).scroll_y,
