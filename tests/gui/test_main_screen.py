@@ -107,6 +107,19 @@ def test_panels_stay_while_a_user_filters_or_selects_and_while_jobs_start_and_en
 # Any screen
 
 
+def test_every_process_can_be_reached() -> None:
+    state = state_on('processes200', 80, 24)
+    seen: set[str] = set()
+    for _ in range(60):
+        seen.update(' '.join(lines_of(state)).split())
+        state = pressed(state, 'PageDown')
+    jobs = pressed(state, 'J', 'Home')
+    for _ in range(60):
+        seen.update(' '.join(lines_of(jobs)).split())
+        jobs = pressed(jobs, 'PageDown')
+    assert {str(row.key.pid) for row in state.rows} <= seen
+
+
 def test_other_rows_of_the_selected_process_are_marked() -> None:
     sample = SAMPLES['one']
     device = sample.devices[0]
