@@ -316,7 +316,7 @@ class History:
     def last(self, key: Hashable, metric: str) -> float | None:
         """Return the newest value (mean of its slot), ``None`` if unknown."""
         ring = self._rings.get(key, {}).get(metric)
-        if ring is None or ring.last_slot < 0:
+        if ring is None:
             return None
         return ring.values(ring.last_slot * ring.slot_seconds, ring.slot_seconds, 1)[0]
 
