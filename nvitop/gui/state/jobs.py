@@ -7,7 +7,7 @@ from typing import Any, Collection, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.format import join_labels
-from nvitop.gui.state.process_rows import is_descending, order_key
+from nvitop.gui.state.process_rows import is_descending, mean_over_devices, order_key
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
 
 #: The user and the job, ``''`` for processes that belong to none.
@@ -106,7 +106,10 @@ def total_of(processes: Sequence[ProcessSample]) -> ProcessSample:
     hosts = list({process.key[:2]: process for process in processes}.values())
     idle = [p.gpu_idle_seconds for p in processes if p.gpu_idle_seconds is not None]
     times = [p.running_time_seconds for p in hosts if p.running_time_seconds is not None]
-    values: dict[str, Any] = {field: _mean_of_devices(processes, field) for field in _MEANS}
+    means = {field: mean_over_devices(processes, field) for field in _MEANS}
+    values: dict[str, Any] = {
+        field: None if mean is None else round(mean) for field, mean in means.items()
+    }
     values.update((field, _sum([getattr(p, field) for p in hosts])) for field in _SUMS)
     return first._replace(
         status=first.status if len({process.status for process in processes}) == 1 else 'running',
@@ -125,17 +128,6 @@ def total_of(processes: Sequence[ProcessSample]) -> ProcessSample:
 def _sum(values: Sequence[Any]) -> Any:
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
-
-
-def _mean_of_devices(processes: Sequence[ProcessSample], field: str) -> int | None:
-    """Return the mean over devices of the sum over their processes with a known value."""
-    sums: dict[DeviceKey, float] = {}
-    for process in processes:
-        value = getattr(process, field)
-        if value is not None:
-            device = process.key.device
-            sums[device] = min(100.0, sums.get(device, 0.0) + value)
-    return round(sum(sums.values()) / len(sums)) if sums else None
 
 
 def common_words(commands: Sequence[str]) -> tuple[str, list[str]]:

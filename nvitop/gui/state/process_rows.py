@@ -399,14 +399,20 @@ def processes_of(
     return [process for process in processes if _group(process, by_owner=by_owner) == name]
 
 
+def mean_over_devices(processes: Iterable[ProcessSample], field: str) -> float | None:
+    """Return the mean over devices of the sum over their processes with a known value."""
+    sums: dict[DeviceKey, float] = {}
+    for process in processes:
+        value = getattr(process, field)
+        if value is not None:
+            device = process.key.device
+            sums[device] = min(100.0, sums.get(device, 0.0) + value)
+    return sum(sums.values()) / len(sums) if sums else None
+
+
 def summarize(name: str | None, rows: Sequence[ProcessSample]) -> UserSummary:
     memory = [row.gpu_memory_bytes for row in rows]
     known = [size for size in memory if size is not None]
-    utilization: dict[DeviceKey, float] = {}
-    for row in rows:
-        if row.gpu_sm_utilization_percent is not None:
-            before = utilization.get(row.key.device, 0.0)
-            utilization[row.key.device] = min(100.0, before + row.gpu_sm_utilization_percent)
     # A process has the same values of the host on all its devices.
     hosts = {(row.key.pid, row.key.start_time): row for row in rows}.values()
     cpu = [row.cpu_percent for row in hosts if row.cpu_percent is not None]
@@ -417,7 +423,7 @@ def summarize(name: str | None, rows: Sequence[ProcessSample]) -> UserSummary:
         len(hosts),
         tuple(sorted({row.key.device for row in rows})),
         sum(known) if len(known) == len(memory) else None,
-        sum(utilization.values()) / len(utilization) if utilization else None,
+        mean_over_devices(rows, 'gpu_sm_utilization_percent'),
         sum(
             row.gpu_memory_bytes or 0 for row in idle if (row.gpu_idle_seconds or 0) >= IDLE_SECONDS
         )

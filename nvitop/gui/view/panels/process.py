@@ -162,7 +162,7 @@ def draw_processes(
     first = max(0, min(listed.scroll_y, len(listed.lines) - room))
     lines = listed.lines[first : first + room]
     order = '' if listed.sort == Sort() else listed.sort.order
-    title = _title(listed, first, len(lines), _unseen_order(columns, listed))
+    title = _title(listed, first, len(lines), columns)
     unknown = unknown_note(sample)
     warnings = [Item(unknown, DIM if unknown == NO_LISTS else WARNING)] if unknown else []
     draw_border(buf, area.y, above, ends, title, [*warnings, *listed.notes])
@@ -298,14 +298,9 @@ def _commands(lines: Sequence[Line], columns: Sequence[Placed], listed: ProcessV
     return texts
 
 
-def _unseen_order(columns: Sequence[Placed], listed: ProcessView) -> str:
-    seen = [each.column.order for each in columns]
-    if listed.sort == Sort() or listed.sort.order in seen:
-        return ''
-    return next(f'by {column.title}' for column in COLUMNS if column.order == listed.sort.order)
-
-
-def _title(listed: ProcessView, first: int, shown: int, order: str) -> tuple[Item, ...]:
+def _title(
+    listed: ProcessView, first: int, shown: int, columns: Sequence[Placed]
+) -> tuple[Item, ...]:
     count, total = listed.processes, len(listed.lines)
     if listed.is_report:
         text = f'Processes: {count}'
@@ -321,8 +316,10 @@ def _title(listed: ProcessView, first: int, shown: int, order: str) -> tuple[Ite
     hidden = (listed.total or 0) - count
     if hidden and count and not listed.limits.is_only_device:
         notes.append(Item((f'{hidden} hidden by {listed.limits.text}',), rank=3))
-    if order:
-        notes.append(Item((f'{order}{_arrow(listed.sort)}',), rank=2))
+    seen = [each.column.order for each in columns]
+    if listed.sort != Sort() and listed.sort.order not in seen:
+        title = next(each.title for each in COLUMNS if each.order == listed.sort.order)
+        notes.append(Item((f'by {title}{_arrow(listed.sort)}',), rank=2))
     return tuple(notes)
 
 
