@@ -13,6 +13,8 @@ import re
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from typing import Iterator
 
 import psutil
@@ -189,3 +191,30 @@ def test_the_monitor_quits_at_once(disk: FrozenDisk) -> None:
         monitor.type('q')
         assert monitor.wait_for_exit() == 0
         assert time.monotonic() - started < 2.0
+
+
+def test_restarts_of_the_exporter_leave_one_process(disk: FrozenDisk) -> None:
+    words = ('nvitop', 'exporter', '--listen=127.0.0.1:0', '--interval=0.5')
+    command = disk.command('nvmlDeviceGetMemoryInfo*', '5', *words)
+    for _ in range(3):
+        exporter = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env=environment(), cwd=disk.home
+        )
+        assert exporter.stderr is not None
+        lines = iter(exporter.stderr.readline, '')
+        url = next(line for line in lines if 'listening on' in line).split()[-1]
+
+        def page(url: str = url) -> str:
+            try:
+                with urllib.request.urlopen(url, timeout=PATIENCE) as response:
+                    text: str = response.read().decode()
+            except urllib.error.HTTPError:  # no sample yet
+                return ''
+            return text
+
+        wait_until(lambda: re.search(r'nvitop_gpu_up{gpu="5".* 0', page()), 'a GPU that hangs')
+        assert re.search(r'nvitop_gpu_temperature_celsius{gpu="4"', page())
+        exporter.terminate()
+        exporter.communicate(timeout=PATIENCE)
+        assert exporter.returncode == 0
+    assert len(disk.stuck()) == 1
