@@ -156,7 +156,11 @@ def format_config(
     lines = ['# Configuration of nvitop. Options and environment variables override this file.']
     for key, option in SETTINGS.items():
         if option.kind is KEY_TABLE:
-            lines += ['', f'# {option.comment}', *_key_lines(key, options, default_keys or {})]
+            lines += ['', f'# {option.comment}', f'[{key}]']
+            chosen = dict(options.keys)
+            for name, keys in {**(default_keys or {}), **chosen}.items():
+                mark = '' if name in chosen else '# '
+                lines.append(f'{mark}{name} = {format_value(keys[0] if name == PRESET else keys)}')
             continue
         allowed = option.kind.arguments.get('choices') or choices.get(key)
         words = f' ({", ".join(allowed)})' if allowed else ''
@@ -169,19 +173,6 @@ def format_config(
             setting + (f'  # from {origin}' if origin else ''),
         ]
     return '\n'.join(lines) + '\n'
-
-
-def _key_lines(
-    key: str, options: Options, default_keys: Mapping[str, tuple[str, ...]]
-) -> list[str]:
-    """The table of keys: those of the user, and the default ones as comments."""
-    chosen = dict(options.keys)
-    lines = [f'[{key}]']
-    for name, default in {**default_keys, **chosen}.items():
-        mark = '' if name in chosen else '# '
-        value = chosen.get(name, default)
-        lines.append(f'{mark}{name} = {format_value(value[0] if name == PRESET else value)}')
-    return lines
 
 
 #: Name of the file with saved settings, next to the configuration file and read after it.

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -77,29 +76,25 @@ def start_devices(
             unknown.
     """
     simulate(demo)
-    return start_driver(program, functools.partial(_find_devices, names, only_visible))
 
+    def find() -> tuple[DeviceIndex, ...] | None:
+        # A broken binding must not break --help.
+        from nvitop.api.device import Device
+        from nvitop.api.device.handles import sleeping_gpus, start_nvml
+        from nvitop.console.device_names import require_devices
 
-def _find_devices(
-    names: Iterable[str] | None, only_visible: bool
-) -> tuple[DeviceIndex, ...] | None:
-    from nvitop.api.device import Device
-    from nvitop.api.device.handles import (  # a broken binding must not break --help
-        sleeping_gpus,
-        start_nvml,
-    )
-    from nvitop.console.device_names import require_devices  # not for nvisel
+        if names is None and not only_visible and sleeping_gpus():
+            return None
+        start_nvml()
+        libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
+        if names is None and only_visible:
+            visible = tuple(cast('list[DeviceIndex]', Device.parse_cuda_visible_devices()))
+            if not visible:
+                raise CommandFailure('CUDA_VISIBLE_DEVICES makes no GPU visible')
+            return visible
+        return None if names is None else require_devices(names)
 
-    if names is None and not only_visible and sleeping_gpus():
-        return None
-    start_nvml()
-    libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
-    if names is None and only_visible:
-        visible = tuple(cast('list[DeviceIndex]', Device.parse_cuda_visible_devices()))
-        if not visible:
-            raise CommandFailure('CUDA_VISIBLE_DEVICES makes no GPU visible')
-        return visible
-    return None if names is None else require_devices(names)
+    return start_driver(program, find)
 
 
 @contextlib.contextmanager

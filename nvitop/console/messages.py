@@ -80,7 +80,6 @@ def _size(stream: TextIO) -> tuple[int, int]:
 
 
 def _wrapped(text: str) -> str:
-    """Wrap each line to the width of the terminal of standard error."""
     width = _size(sys.stderr)[0]
     if not width:
         return text

@@ -164,7 +164,6 @@ def _store_mode(namespace: argparse.Namespace, dest: str, mode: str | None) -> N
 
 
 def _add_theme(group: argparse._ActionsContainer, option: Option, default: object) -> None:
-    """Add the flags; two are those of nvitop 1.7."""
     _add_argument(group, option, default)
     add = functools.partial(
         group.add_argument, dest=option.field, action='store_const', default=default
