@@ -311,6 +311,14 @@ def test_gpus_that_may_not_sleep_are_always_queried(bench: Bench) -> None:
     assert {statuses(bench.sample(source))[0] for _ in range(30)} == {'ok'}
 
 
+def test_device_files_that_do_not_exist_yet_hide_no_gpu(bench: Bench) -> None:
+    for index in (0, 1):
+        bench.tree.set(index, 'suspended')
+        (bench.tree.root / f'dev/nvidia{index}').unlink()
+    assert statuses(bench.sample(bench.source())) == ['asleep', 'asleep']
+    assert bench.queried() == [False, False]
+
+
 def test_wake_decides_and_a_named_gpu_is_woken(bench: Bench) -> None:
     for index in (0, 1):
         bench.tree.set(index, 'suspended')
