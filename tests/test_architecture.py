@@ -24,6 +24,8 @@ TABLES = {'nvitop/basics/metrics.py'}
 
 #: Names that begin with ``get_`` because scripts of other packages expect them.
 FOREIGN_NAMES = {
+    ('nvitop.callbacks.utils', 'get_devices_by_logical_ids'),
+    ('nvitop.callbacks.utils', 'get_gpu_stats'),
     ('nvitop.compat.igpu', 'get_device'),
     ('nvitop.exporter.server', 'get_request'),
 }
