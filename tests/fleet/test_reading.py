@@ -97,28 +97,6 @@ def test_exporter_that_two_jobs_read_counts_once() -> None:
     ]
 
 
-def test_mig_devices_count_instead_of_their_gpu() -> None:
-    sample = sample_of('mig', ('own', 'dcgm'))
-    leaves = [
-        device
-        for device in sample.devices
-        if device.key.is_mig
-        or not any(
-            other.key.is_mig and other.key.physical_index == device.key.physical_index
-            for other in sample.devices
-        )
-    ]
-    for kind in ('own', 'dcgm'):
-        host = only(read_sample(sample, kind))
-        instances = {(d.key.physical_index, d.info.gpu_instance_id) for d in leaves}
-        assert len(host.gpus) == (len(leaves) if kind == 'own' else len(instances))
-        if kind == 'own':
-            assert host.memory_used_bytes == sum(d.memory_used_bytes or 0 for d in leaves)
-        power = sum((d.power_usage_mw or 0) / 1000 for d in sample.devices if not d.key.is_mig)
-        assert host.power_watts == pytest.approx(power)
-    assert 'unknown' not in {gpu.state for gpu in only(read_sample(sample, 'own')).gpus}
-
-
 def test_free_mig_devices_are_free() -> None:
     part = {'mig_uuid': 'MIG-1', 'gpu_instance': '1'}
     last = {'mig_uuid': 'MIG-2', 'gpu_instance': '2'}
