@@ -180,15 +180,6 @@ def test_a_table_for_people() -> None:
     )
 
 
-def test_a_table_without_rows_is_its_header() -> None:
-    empty = SAMPLE._replace(devices=(), processes=())
-    assert text(GPUS, 'table,nounits', empty).split() == (
-        ['index', 'name', 'memory.used', '[MiB]', 'power.draw', '[W]', 'temperature.gpu']
-    )
-    assert text(GPUS, 'csv,noheader', empty) == ''
-    assert json.loads(text(GPUS, 'json', empty))['devices'] == []
-
-
 @pytest.mark.parametrize(
     ('given', 'style'),
     [
