@@ -58,6 +58,7 @@ def test_limits_of_arguments_are_accepted() -> None:
     assert whole_number(0)('9' * 9) == 10**9 - 1
     assert [duration(0.5, 2)(text) for text in ('500ms', '2')] == [0.5, 2.0]
     assert [size('1M')(text) for text in ('1M', '64MiB')] == [1_000_000, 64 << 20]
+    assert size()('0') == 0
     for convert, texts in (
         (whole_number(1, 3), '04'),
         (whole_number(0), ('9' * 10, '٣')),
@@ -73,3 +74,9 @@ def test_devices_are_separated_by_spaces_or_commas(option: str) -> None:
     words = [option, '0,1:0', '01', option, 'GPU-6f1a', '1B:00.0', '1320220000001']
     for name in ('nvitop', 'nvitop query'):
         assert PARSERS[name].parse(words).only == (*('0', '1:0', '01'), *words[4:])
+
+
+def test_flags_have_opposites() -> None:
+    for words, host, ascii_ in (('--no-host -U', False, True), ('--host --no-ascii', True, False)):
+        parsed = PARSERS['nvitop'].parse(words.split())
+        assert (parsed.show_host, parsed.ascii) == (host, ascii_)

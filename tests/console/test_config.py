@@ -65,6 +65,7 @@ def test_settings(text: str, layer: dict[str, object]) -> None:
         ('[keys]\n\nqiut = "x"', 3, "unknown action 'qiut'; did you mean 'quit'?"),
         ('[keys]\nquit = ["Escape"]', 2, 'quit must be a list of keys as shown in the help'),
         ('[keys]\nquit = 1', 2, 'list of keys'),
+        ('[keys]\nquit = "a b c"', 2, 'list of keys'),
     ],
 )
 def test_invalid_parts_are_reported_with_their_line(text: str, line: int, words: str) -> None:
