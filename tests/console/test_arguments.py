@@ -77,6 +77,6 @@ def test_devices_are_separated_by_spaces_or_commas(option: str) -> None:
 
 
 def test_flags_have_opposites() -> None:
-    for words, host, ascii_ in (('--no-host -U', False, True), ('--host --no-ascii', True, False)):
+    for words, host, ascii_ in (('--no-host -U', False, True), ('--host --unicode', True, False)):
         parsed = PARSERS['nvitop'].parse(words.split())
         assert (parsed.show_host, parsed.ascii) == (host, ascii_)
