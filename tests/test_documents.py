@@ -252,7 +252,7 @@ def test_environment_variables_are_documented() -> None:
     )
     read = set(re.findall(r"environ(?:ment)?(?:\.get\(|\[)'([A-Z_]+)'", source))
     # Set by systems and terminals, not by users.
-    read -= {'PATH', 'COLORTERM', 'WT_SESSION', 'STY', 'TMUX'}
+    read -= {'PATH', 'COLORTERM', 'WT_SESSION', 'STY', 'TMUX', 'RUNTIME_DIRECTORY'}
     assert read <= documented
     assert all(name in source for name in documented)
 

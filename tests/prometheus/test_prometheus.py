@@ -298,7 +298,8 @@ def test_queries_for_dcgm_have_the_values_of_own_series(
             text = re.sub(r'\b((?:DCGM|nvitop)_\w+)', rf'\1{{machine="{name}"}}', query_)
             rows = query(prometheus, text.replace('}{', ','))
             pair.append([float(row['value'][1]) for row in rows])
-        assert pair[0] == pytest.approx(pair[1], rel=1e-6)
+        # The second query may see a scrape more.
+        assert pair[0] == pytest.approx(pair[1], rel=0.05)
         values[name] = pair[0]
     assert any(values.values())
 
