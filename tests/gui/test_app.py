@@ -109,3 +109,22 @@ def test_counters_are_read_only_while_their_history_is_visible(keys: str, shown:
     state = state._replace(main=state.main._replace(graphs=GraphState('gpm_sm_active')))
     demand = demand_of(press(state, *keys.split())[0])
     assert ('gpm_sm_active' in demand.shown_metrics) is shown
+
+
+def test_clock_is_redrawn_together_with_the_sample() -> None:
+    times = iter([5.0, 5.98, 5.98, 6.02, 6.02, 6.3, 6.3, 7.1, 7.1])
+    waits = []
+
+    class Terminal(HeadlessTerminal):
+        def wait(self, timeout: float | None) -> list[Event]:
+            waits.append(timeout)
+            return super().wait(timeout)
+
+    terminal = Terminal(ends=True)
+    app = App(
+        terminal, AppState(MONITOR), wall_clock=lambda: next(times, 9.5), monotonic=lambda: 1.0
+    )
+    for number in (1, 2, 3):
+        terminal.send(SampleArrived(sample(sequence=number)))
+    app.run(FakeMeasuring())
+    assert waits == pytest.approx([0.12, 1.08, 0.8, 1.0])

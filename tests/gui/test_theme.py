@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.theme import DEFAULT, THEMES, Look, Theme, theme_named
+from nvitop.gui.render.theme import DEFAULT, THEMES, Look, Theme, resolve_theme, theme_named
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import BackgroundReported
+from nvitop.gui.state.update import update
 
 PALETTES = (8, 16, 256)
 METRICS = (Role.UTILIZATION, Role.MEMORY, Role.OTHER)
@@ -82,3 +86,13 @@ def test_contrast_on_the_background_of_the_theme(name: str) -> None:
             least = 3.0 if role in METRICS else 4.5
             assert contrast(rgb(look.foreground), behind) >= least, (role, background)
             assert not look.dim
+
+
+def test_automatic_theme_is_that_of_the_background() -> None:
+    themes_of = {'': 'dark', '0;15': 'light', '0;default;15': 'light', '12;8': 'dark'}
+    for background, name in themes_of.items():
+        assert resolve_theme('auto', {'COLORFGBG': background}) == name
+    state = AppState(MONITOR, theme_is_auto=True)
+    for is_light, name in ((True, 'light'), (False, 'dark')):
+        state, _ = update(state, BackgroundReported(is_light))
+        assert state.theme == name

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop.basics.units import GiB
-from nvitop.gui.model.choices import Screen
+from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.state.process_rows import build_tree
 from nvitop.sampling.types import (
     DeviceKey,
@@ -72,6 +72,22 @@ def test_tree_opens_at_the_selected_process_and_returns_its_selection() -> None:
     state = pressed(state, 'Down', 'Down', 't')
     assert (state.screen, state.selected) == (Screen.MAIN, state.rows[2].key)
     assert pressed(state, 't', 'Home', 't').selected is None
+
+
+def test_child_that_the_options_hide_is_shown_only_as_an_ancestor() -> None:
+    device = MANY.processes[0].key.device
+    parents = {10: None, 11: 10, 12: 11, 13: 12, 14: 13}
+    family = tuple(
+        HostProcessSample(pid, 1.0, parent, 'ann', devices=(device,) * (pid < 13))
+        for pid, parent in parents.items()
+    )
+    uses = tuple(ProcessSample(ProcessKey(pid, 1.0, device), 'C') for pid in (10, 11, 12))
+    sample = MANY._replace(processes=uses, host_processes=family)
+    for pid, shown in ((10, [10]), (11, [10, 11]), (12, [10, 11, 12, 13]), (9, [])):
+        state = state_of(sample)
+        wanted = ProcessFilter(pids=frozenset({pid}))
+        state = arrived(state._replace(main=state.main._replace(filter=wanted)), sample)
+        assert [row.process.pid for row in pressed(state, 't').tree_rows] == shown
 
 
 def test_lines_have_the_memory_of_all_gpus_and_the_name_of_a_zombie() -> None:
