@@ -22,6 +22,8 @@ def test_full_panels_begin_where_the_notice_says_and_it_is_shown_at_the_start_to
     assert not panel_rows(state_of(sample, 120, rows - 1, view)).is_full
     assert panel_rows(state_of(sample, 120, rows, view)).is_full
     assert not texts(state_of(sample, 120, rows, view))
+    low = state_of(SAMPLES['one'], 100, 10)
+    assert texts(pressed(low, 'f')) == ['Full panels need 11 rows']
 
 
 def test_hosts_without_room_are_hidden_in_advance_and_not_shown_by_accident() -> None:
