@@ -8,7 +8,7 @@ from wcwidth import wcwidth
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import BARS, PLAIN, Role, Style
+from nvitop.gui.render.style import BARS, PLAIN, STATES, Role, Style
 from nvitop.gui.render.width import cell_width
 
 BOLD = Style(bold=True)
@@ -68,7 +68,7 @@ class Grid:
                     row[x - 1 : x + 1] = [(' ', row[x - 1][1]), (' ', row[x][1])]
             for x, (char, style) in enumerate(row):
                 if rect.contains(x, y):
-                    if style.role in BARS:
+                    if style.role in BARS | STATES:
                         row[x] = (char, style._replace(back=style.back or Role.SELECTED))
                     else:
                         row[x] = (char, style._replace(role=Role.SELECTED))

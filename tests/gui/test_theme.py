@@ -88,6 +88,20 @@ def test_contrast_on_the_background_of_the_theme(name: str) -> None:
             assert not look.dim
 
 
+@pytest.mark.parametrize('name', BACKGROUNDS)
+def test_values_and_states_are_legible_in_a_selected_row(name: str) -> None:
+    theme = theme_named(name)
+    row = theme.look(Style(Role.SELECTED), 256)
+    for role in (*METRICS, Role.IDLE, Role.WARNING, Role.ERROR):
+        for back in (Role.SELECTED, Role.SELECTED_TAGGED):
+            look = theme.look(Style(role, back=back), 256)
+            assert contrast(rgb(look.foreground), rgb(look.background)) >= 4.5, role
+            assert (look.foreground, look.background) != (row.foreground, row.background)
+            for colors in (8, 16):
+                few = theme.look(Style(role, back=back), colors)
+                assert few.background not in (DEFAULT, few.foreground)
+
+
 def test_automatic_theme_is_that_of_the_background() -> None:
     themes_of = {'': 'dark', '0;15': 'light', '0;default;15': 'light', '12;8': 'dark'}
     for background, name in themes_of.items():

@@ -8,7 +8,7 @@ import operator
 from typing import TYPE_CHECKING, Any, Tuple
 
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import BARS, PLAIN, Role, Style
+from nvitop.gui.render.style import BARS, PLAIN, STATES, Role, Style
 from nvitop.gui.render.width import cell_width, cut, safe
 
 if TYPE_CHECKING:
@@ -92,20 +92,23 @@ class Buffer:
     def restyle(self, rect: Rect, **changes: Any) -> None:
         """Change the given fields of the style of all text in a rectangle.
 
-        Empty cells change too if a role is given, which is visible on them; bars keep theirs.
+        Empty cells change too if a role is given, which is visible on them; bars keep theirs, and
+        states too in a row that is selected.
         """
+        role = changes.get('role')
+        kept = BARS | STATES if role in (Role.SELECTED, Role.SELECTED_TAGGED) else BARS
         changed: dict[Style, Style] = {}
         area = rect.intersect(self.area)
         for y in range(area.y, area.bottom) if area.width else ():
             pieces = list(self.row(y))
-            if 'role' in changes:
+            if role is not None:
                 pieces = _without_overlaps([(area.x, ' ' * area.width, PLAIN), *pieces])
             spans: list[Span] = []
             for x, text, style in pieces:
                 new = changed.get(style)
                 if new is None:
-                    if 'role' in changes and style.role in BARS:
-                        new = style._replace(back=style.back or changes['role'])
+                    if role is not None and style.role in kept:
+                        new = style._replace(back=style.back or role)
                     else:
                         new = style._replace(**changes)
                     changed[style] = new

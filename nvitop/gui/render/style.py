@@ -52,6 +52,8 @@ class Role(enum.IntEnum):
 
 #: Bars, which keep their colors in front of the row that is selected or tagged.
 BARS = frozenset((Role.UTILIZATION, Role.MEMORY, Role.OTHER, Role.TRACK))
+#: What is wrong or free, which is seen in a row that is selected too.
+STATES = frozenset((Role.IDLE, Role.WARNING, Role.ERROR))
 
 
 class Style(NamedTuple):

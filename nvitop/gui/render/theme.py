@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, NamedTuple, Tuple
 
-from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.style import STATES, Role, Style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,14 +53,21 @@ class Theme(NamedTuple):
 
     name: str
     paints: Mapping[Role, Paint]
+    #: Those in a row that is selected: of values on its background, of states on their own.
+    selected: Mapping[Role, Paint] = {}
 
     def look(self, style: Style, colors: int) -> Look:
         """Return how a terminal with this many colors shows a style; with 0, by attributes alone."""
         paints = _MONO if colors < 8 else self.paints
         paint = paints.get(style.role, _PLAIN)
+        if style.back in (Role.SELECTED, Role.SELECTED_TAGGED):
+            if self.selected and colors >= 8:
+                paint = self.selected.get(style.role, paint)
+            elif style.role in STATES:
+                paint = paints.get(style.back, _PLAIN)
         at = 0 if colors < 16 else 1 if colors < 256 else 2
         foreground, background = paint.foreground[at], paint.background[at]
-        if style.back is not None:
+        if style.back is not None and background == DEFAULT:
             back = paints.get(style.back, _PLAIN)
             color = (back.foreground if style.back is Role.TRACK else back.background)[at]
             background = color if color != foreground else DEFAULT
@@ -139,6 +146,17 @@ _DARK: Mapping[Role, Paint] = {
     Role.SELECTED_TAGGED: _SELECTED._replace(bold=True, underline=True),
 }
 
+_RED_BAR = _bar((7, 231), (1, 1, 160))
+#: With few colors, all hues are too close to the background of the row.
+_ON_SELECTED: Mapping[Role, Paint] = {
+    Role.UTILIZATION: _paint(153, 0),
+    Role.MEMORY: _paint(225, 0),
+    Role.OTHER: _paint(195, 0),
+    Role.IDLE: _bar((0, 16), (2, 10, 83)),
+    Role.WARNING: _bar((0, 16), (3, 11, 214)),
+    Role.ERROR: _RED_BAR,
+}
+
 # On white, the same hues are darker.
 _BLUE = _paint(25, 4)
 _SELECTED_LIGHT = _bar((0, 16), (6, 6, 153))
@@ -162,6 +180,14 @@ _LIGHT: Mapping[Role, Paint] = {
     Role.SELECTED_TAGGED: _SELECTED_LIGHT._replace(bold=True, underline=True),
 }
 
+_ON_SELECTED_LIGHT: Mapping[Role, Paint] = {
+    **_ON_SELECTED,
+    Role.UTILIZATION: _paint(24, 0),
+    Role.MEMORY: _paint(54, 0),
+    Role.OTHER: _paint(23, 0),
+    Role.IDLE: _bar((0, 231), (2, 10, 22)),
+}
+
 # Colors that differ in lightness too, for people who cannot distinguish red and green: errors are
 # vermilion and bold, free GPUs are pale blue.
 _SKY = _paint(117, 6, 14, bold=True)
@@ -173,6 +199,12 @@ _COLORBLIND: Mapping[Role, Paint] = {
     Role.IDLE: _SKY,
     Role.WARNING: _paint(221, 3, 11),
     Role.ERROR: _paint(208, 1, 9, bold=True),
+}
+
+_ON_SELECTED_COLORBLIND: Mapping[Role, Paint] = {
+    **_ON_SELECTED,
+    Role.IDLE: _bar((0, 16), (6, 14, 117)),
+    Role.ERROR: _bar((7, 16), (1, 1, 208)),
 }
 
 # The colors of nvitop 1.7: those of the palette, for whole rows, and red for high values.
@@ -204,11 +236,11 @@ _CLASSIC: Mapping[Role, Paint] = {
 
 #: All themes, in the order in which the monitor cycles through them.
 THEMES: tuple[Theme, ...] = (
-    Theme('dark', _DARK),
-    Theme('light', _LIGHT),
+    Theme('dark', _DARK, _ON_SELECTED),
+    Theme('light', _LIGHT, _ON_SELECTED_LIGHT),
     Theme('classic', _CLASSIC),
     Theme('mono', _MONO),
-    Theme('colorblind', _COLORBLIND),
+    Theme('colorblind', _COLORBLIND, _ON_SELECTED_COLORBLIND),
 )
 
 
