@@ -20,7 +20,7 @@ from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, NARROWEST
-from nvitop.gui.render.style import BADGE, DIM, ERROR, PLAIN, TITLE, WARNING, Role, Style
+from nvitop.gui.render.style import BADGE, DIM, ERROR, PLAIN, TITLE, WARNING, Style
 from nvitop.gui.render.theme import resolve_theme, theme_named
 from nvitop.gui.render.width import clip, safe, wrap
 from nvitop.gui.state.jobs import Line, fold, group_by_job, labels_width
@@ -29,7 +29,7 @@ from nvitop.gui.state.process_rows import list_processes
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView
-from nvitop.gui.view.text import MONO_TRACKS
+from nvitop.gui.view.text import draw_mono_bars
 from nvitop.health import Finding, findings, importance, is_wrong
 from nvitop.sampling.types import Sample
 from nvitop.version import __version__
@@ -89,7 +89,7 @@ def report_text(
     view = view_of(options)._replace(by_load=theme == 'classic', mono=colors < 16)
     buffer = draw_report(sample, width, view, wanted=filter_of(options), height=height)
     if view.mono:
-        buffer.translate(Role.TRACK, MONO_TRACKS)
+        draw_mono_bars(buffer)
     if options.ascii:
         buffer = to_ascii(buffer)
     return to_ansi(buffer, theme_named(theme), colors)

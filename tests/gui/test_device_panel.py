@@ -16,6 +16,7 @@ from nvitop.gui.render.style import Role, Style
 from nvitop.gui.view.charts import Ruler
 from nvitop.gui.view.panels.device import DeviceView, draw_devices
 from nvitop.gui.view.panels.device_full import draw_full_devices
+from nvitop.gui.view.text import draw_mono_bars
 from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceSample, Problem, ProcessSample, Sample
@@ -173,3 +174,19 @@ def test_full_form_has_columns_for_state_and_user() -> None:
     assert lines[4][state:].startswith('busy cap ')
     assert lines[4][user:].startswith('carol +1 ')
     assert lines[7][user:].startswith('dave ')
+
+
+@pytest.mark.parametrize(
+    ('lines', 'mono', 'expected'),
+    [
+        (1, False, '▇' * 16),
+        (2, False, '████████▊███████'),
+        (2, True, '█████████░░░░░░░'),
+        (1, True, '▇▇▇▇▇▇▇▇▇░░░░░░░'),
+    ],
+)
+def test_bar_has_no_notch_and_no_hole(lines: int, mono: bool, expected: str) -> None:
+    buffer = panel(machine(gpu(0, 'A', memory_percent=55.0), gpu(1, 'A')), 120, lines)
+    if mono:
+        draw_mono_bars(buffer)
+    assert f' {expected} ' in buffer.lines()[2]

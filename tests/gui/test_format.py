@@ -34,7 +34,7 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_user('用户名字', 7), '用户名+'),
         (f.format_gib_count(512 * MIB), '0.5'),
         (f.format_age(19 * 86400), '19d'),
-        (f.format_bar(50.0, 5), '▇▇▌'),
+        (f.format_bar(50.0, 5), '██▌'),
         (f.format_command('python train.py', 'gone'), 'No Such Process'),
         (f.format_command(None, 'zombie'), 'Zombie Process'),
         (f.format_command(None, 'zombie', name='py\nthon3'), 'py␤thon3 <defunct>'),

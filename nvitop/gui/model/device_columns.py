@@ -29,6 +29,8 @@ from nvitop.sampling.types import DeviceSample
 Pieces = Sequence[Tuple[str, Style]]
 
 _UTILIZATION, _MEMORY, _TRACK = Style(Role.UTILIZATION), Style(Role.MEMORY), Style(Role.TRACK)
+#: Percentage from which a bar of whole cells has at least one.
+_LEAST_SHARE = 5.0
 
 
 def metric_style(metric: Metric) -> Style:
@@ -41,20 +43,24 @@ def metric_style(metric: Metric) -> Style:
 def bar_pieces(
     percent: float | None, width: int, style: Style, *, is_alone: bool = False
 ) -> Pieces:
-    """Return a bar with eighth blocks on a track; an unknown value is a row of dots.
+    """Return a bar on a track; an unknown value is a row of dots.
 
-    ``is_alone``: there is no bar right above or below, so that it has the height of the line.
+    ``is_alone``: there is no bar right above or below, so that it has the height of the line, and
+    ends with an eighth block. These are as high as the line, so that other bars have whole cells only.
     """
     if percent is None or percent != percent:
         return ((fmt.UNKNOWN_MARK * width, DIM),)
-    full = fmt.WHOLE if is_alone else fmt.FULL
-    filled = fmt.format_bar(percent, width, full)
+    if not is_alone:
+        cells = round(max(0.0, min(100.0, percent)) * width / 100)
+        cells = max(cells, int(percent >= _LEAST_SHARE and width > 0))
+        return ((fmt.FULL * cells, style), (fmt.FULL * (width - cells), _TRACK))
+    filled = fmt.format_bar(percent, width)
     whole = filled.rstrip(fmt.EIGHTHS)
     end = filled[len(whole) :]
     return (
         (whole, style),
         (end, style._replace(back=Role.TRACK)),
-        (full * (width - len(filled)), _TRACK),
+        (fmt.WHOLE * (width - len(filled)), _TRACK),
     )
 
 

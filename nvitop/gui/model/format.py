@@ -148,12 +148,12 @@ FULL, WHOLE, EIGHTHS = '▇', '█', '▏▎▍▌▋▊▉'
 UNKNOWN_MARK = '·'
 
 
-def format_bar(percent: float, width: int, full: str = FULL) -> str:
+def format_bar(percent: float, width: int) -> str:
     """Return the filled part of a bar with eighth blocks: at least an eighth from 0.5 % on."""
     eighths = round(max(0.0, min(100.0, percent)) * 8 * width / 100)
     eighths = max(eighths, int(percent >= 0.5 and width > 0))
     whole, rest = divmod(eighths, 8)
-    return full * whole + (EIGHTHS[rest - 1] if rest else '')
+    return WHOLE * whole + (EIGHTHS[rest - 1] if rest else '')
 
 
 # Device -------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from nvitop.gui.render.style import BARS, PLAIN, STATES, Role, Style
 from nvitop.gui.render.width import cell_width, cut, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     #: First column, text, style. A plain tuple because a frame has hundreds of them.
     Span = Tuple[int, str, Style]
@@ -115,11 +115,11 @@ class Buffer:
                 spans.extend(_split(x, text, style, area.x, area.right, new))
             self._replace(y, spans)
 
-    def translate(self, role: Role, characters: Mapping[int, str]) -> None:
-        """Replace characters in text of this role by others of the same width."""
+    def translate(self, is_meant: Callable[[Style], bool], characters: Mapping[int, str]) -> None:
+        """Replace characters in text of such styles by others of the same width."""
         for spans in self._rows:
             for i, (x, text, style) in enumerate(spans):
-                if style.role is role:
+                if is_meant(style):
                     spans[i] = (x, text.translate(characters), style)
 
     def row(self, y: int) -> tuple[Span, ...]:

@@ -218,7 +218,7 @@ _CLASSIC: Mapping[Role, Paint] = {
     Role.HEAVY: _OLD_RED,
     Role.UNKNOWN: Paint(dim=True),
     Role.IDLE: _OLD_GREEN,
-    Role.TRACK: Paint(dim=True),
+    Role.TRACK: Paint((DEFAULT, 8, 8)),
     Role.UTILIZATION: _OLD_CYAN,
     Role.MEMORY: _MAGENTA,
     Role.OTHER: _OLD_CYAN,

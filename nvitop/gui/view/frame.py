@@ -18,7 +18,7 @@ from nvitop.gui.state.cursor import deselect
 from nvitop.gui.state.input_line import match_text
 from nvitop.gui.view.hints import draw_hints, draw_next_keys, title_badges
 from nvitop.gui.view.screens.main import crumbs, draw_first_line, draw_too_small
-from nvitop.gui.view.text import BORDER, MONO_TRACKS, draw_border, draw_rule, draw_uprights
+from nvitop.gui.view.text import BORDER, draw_border, draw_mono_bars, draw_rule, draw_uprights
 from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
@@ -51,7 +51,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
             draw_hints(buf, buf.height - 1, state)
         _draw_notices(buf, state, buf.height - rows)
     if state.view.mono:
-        buf.translate(Role.TRACK, MONO_TRACKS)
+        draw_mono_bars(buf)
     return to_ascii(buf) if state.view.ascii else buf
 
 

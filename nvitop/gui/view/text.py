@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence, Tuple
 
-from nvitop.gui.model.format import NOT_AVAILABLE
+from nvitop.gui.model.format import EIGHTHS, NOT_AVAILABLE
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
@@ -44,7 +44,15 @@ def draw_message(buf: Buffer, area: Rect, text: str, style: Style = PLAIN) -> No
 
 KEY = Style(Role.KEY, bold=True, italic=True)
 #: Empty parts of bars that have the color of the filled parts.
-MONO_TRACKS = dict.fromkeys(map(ord, '▇█'), '░')
+_MONO_TRACKS = dict.fromkeys(map(ord, '▇█'), '░')
+#: Cells that are partly filled, in front of a background that is not that of the track.
+_MONO_ENDS = {ord(char): '█' if number >= 3 else '░' for number, char in enumerate(EIGHTHS)}
+
+
+def draw_mono_bars(buf: Buffer) -> None:
+    """Draw bars again for a terminal with too few colors for their tracks."""
+    buf.translate(lambda style: style.role is Role.TRACK, _MONO_TRACKS)
+    buf.translate(lambda style: style.back is Role.TRACK, _MONO_ENDS)
 
 
 BORDER = Style(Role.BORDER)
