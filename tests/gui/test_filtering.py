@@ -141,7 +141,7 @@ def test_search_goes_on_with_n_and_its_esc_returns_to_where_it_began() -> None:
 
 @pytest.mark.parametrize(
     ('screen', 'text'),
-    [('U', 'alice'), ('!', 'memory'), ('C', 'session'), ('h', 'SIGKILL'), ('Down e', 'PATH')],
+    [('U', 'alice'), ('!', 'memory'), ('C', 'session'), ('h', 'SAMPLES'), ('Down e', 'PATH')],
 )
 def test_search_moves_to_lines_of_other_screens(screen: str, text: str) -> None:
     sample = SAMPLES['missing']._replace(processes=SAMPLES['h100x8'].processes)

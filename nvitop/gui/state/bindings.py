@@ -198,7 +198,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Enter',), 'show-event', actions.show_event_time, 'go to the time of the event', frozenset({Screen.EVENTS}), SCREEN, hint='go there', needs=(actions.need_recording,)),
     Binding(('Enter',), 'show-device', selection.show_device, 'go to the GPU', frozenset({Screen.PROBLEMS}), SCREEN, hint='GPU'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', ALL_SCREENS - _MAIN - _TREE, SCREEN, hint='back', leaves=True),
-    Binding(('t', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', _TREE, SCREEN, hint='back', leaves=True),
+    Binding(('t', 'q', 'Q', 'F10'), 'back', navigation.go_back, '', _TREE, SCREEN, hint='back', leaves=True),
     # time
     _travel(('(',), 'previous-frame', 'frame', -1, 'previous sample, and pause', 'step'),
     _travel((')',), 'next-frame', 'frame', 1, 'next sample, and pause', 'step'),

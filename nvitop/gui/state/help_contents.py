@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Iterator, Sequence
+from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import TYPES
@@ -13,11 +13,14 @@ from nvitop.gui.render.width import cell_width, pad, wrap
 from nvitop.gui.state.actions import need_past, need_recording
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup
+from nvitop.health import KINDS
 
 #: Cells of the keys; the text begins after them.
 _KEYS_WIDTH = 18
 #: Minimum width of a column of groups, and maximum number of columns.
 _COLUMN, _MOST_COLUMNS = 56, 3
+#: Heading of the keys that the hint line of the first screen offers.
+DAILY = 'Every day'
 
 
 TYPING = HelpGroup(
@@ -39,13 +42,25 @@ MOUSE = HelpGroup(
 _MARKS = (
     HelpEntry('free', 'no process uses the GPU', IDLE),
     HelpEntry('held 1h', 'memory in use, but no kernel for 1 h', WARNING),
-    HelpEntry('! HOT', 'something is wrong with the GPU: press !', ERROR),
+    HelpEntry('hot', 'amber after the state: a problem; press !', WARNING),
+    HelpEntry('lost', 'red: the GPU is broken or cannot be used', ERROR),
     HelpEntry('util', 'utilization of GPUs, processes and CPUs', Style(Role.UTILIZATION)),
-    HelpEntry('mem', 'memory; as UTIL: not measured', Style(Role.MEMORY)),
+    HelpEntry('mem', 'memory; in the place of UTIL: UTIL is not measured', Style(Role.MEMORY)),
     HelpEntry('·', 'not measured, or no longer reported', DIM),
     HelpEntry('name', 'your user name', OWN),
     HelpEntry('tagged', 'process that a signal goes to', Style(Role.TAGGED)),
     HelpEntry('TYPE', TYPES.replace(' client', ''), PLAIN),
+)
+_STATES = HelpGroup(
+    'After the state of a GPU',
+    tuple(
+        HelpEntry(mark, ' or '.join(texts), PLAIN)
+        for mark, kinds in itertools.groupby(
+            sorted(KINDS.values(), key=lambda each: each.mark.lower()), lambda each: each.mark
+        )
+        for texts in [dict.fromkeys(each.counted for each in kinds)]
+        if set(texts) != {mark}
+    ),
 )
 
 
@@ -55,12 +70,71 @@ def key_groups(bindings: tuple[Binding, ...]) -> Iterator[HelpGroup]:
     for binding in bindings:
         if binding.help and binding.keys:
             keys = ' '.join(each.replace(' ', '') for each in binding.keys)
-            text, where = binding.help, [screen.value for screen in binding.screens]
-            if binding.screens.isdisjoint((Screen.MAIN, Screen.HOSTS)):
-                text = f'{where[0] if len(where) == 1 else "other screens"}: {text}'
-            groups.setdefault(binding.group, []).append(HelpEntry(keys, text))
+            groups.setdefault(binding.group, []).append(HelpEntry(keys, _text_of(binding)))
     for heading, entries in groups.items():
         yield HelpGroup(heading, tuple(entries))
+
+
+def _text_of(binding: Binding) -> str:
+    """Return what keys do, with the screens on which they work if the first one is not among them."""
+    if not binding.screens.isdisjoint((Screen.MAIN, Screen.HOSTS)):
+        return binding.help
+    where = sorted(screen.value for screen in binding.screens)
+    return f'{", ".join(where) if len(where) < 3 else "other screens"}: {binding.help}'
+
+
+def _rows_of_keys(bindings: Iterable[Binding], text_of: Callable[[Binding], str]) -> list[_Row]:
+    """Return each key once, with all that it does."""
+    rows: list[_Row] = []
+    for binding in bindings:
+        left = list(binding.keys)
+        for row in rows:
+            shared = [key for key in left if key in row.keys]
+            if shared:
+                only = '' if shared == row.keys else f' ({" ".join(shared)})'
+                row.texts.append(text_of(binding) + only)
+                left = [key for key in left if key not in shared]
+        if left:
+            rows.append(_Row(binding, left, [text_of(binding)]))
+    return rows
+
+
+class _Row(NamedTuple):
+    """Keys and what they do: first what the binding does."""
+
+    binding: Binding
+    keys: list[str]
+    texts: list[str]
+
+    @property
+    def entry(self) -> HelpEntry:
+        keys = ' '.join(each.replace(' ', '') for each in self.keys)
+        return HelpEntry(keys, '; '.join(dict.fromkeys(self.texts)))
+
+
+def _groups_of(
+    state: AppState, bindings: tuple[Binding, ...]
+) -> tuple[list[HelpGroup], list[HelpGroup]]:
+    """Return the keys of the screen below the help and those of every day, and all others."""
+    home, below = state.program.home, state.behind[-1] if state.behind else state.program.home
+    listed = [each for each in bindings if each.help and each.keys]
+    listed.sort(key=lambda each: home not in each.screens)
+    first = []
+    if below is not home:
+        menu = {key for keys in state.program.screens[below].menu for key in keys.split()}
+        here = [each for each in listed if below in each.screens]
+        here = [each for each in here if home not in each.screens or menu & set(each.keys)]
+        rows = _rows_of_keys(here, lambda each: each.help)
+        first.append(HelpGroup(f'This screen: {below.value}', tuple(row.entry for row in rows)))
+        listed = [each for each in listed if each not in here]
+    daily = {key for keys in state.program.screens[home].menu for key in keys.split()}
+    rows = _rows_of_keys(listed, _text_of)
+    groups: dict[str, list[HelpEntry]] = {DAILY: []}
+    for row in rows:
+        heading = DAILY if daily & set(row.keys) else row.binding.group
+        groups.setdefault(heading, []).append(row.entry)
+    daily_group, *others = (HelpGroup(name, tuple(entries)) for name, entries in groups.items())
+    return [*first, daily_group], others
 
 
 def monitor_help(state: AppState) -> tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]:
@@ -71,7 +145,7 @@ def monitor_help(state: AppState) -> tuple[tuple[HelpGroup, ...], tuple[HelpGrou
         for name, (low, high) in (('GPU', thresholds.gpu), ('MEM', thresholds.memory))
         if state.view.by_load
     )
-    return (HelpGroup('Legend', (*levels, *_MARKS)),), (TYPING, MOUSE)
+    return (HelpGroup('Legend', (*levels, *_MARKS)),), (TYPING, MOUSE, _STATES)
 
 
 def help_lines(state: AppState) -> tuple[tuple[HelpEntry, ...], ...]:
@@ -88,10 +162,10 @@ def help_lines(state: AppState) -> tuple[tuple[HelpEntry, ...], ...]:
     count = max(1, min(_MOST_COLUMNS, state.width // _COLUMN))
     width = state.width // count
     groups: list[list[tuple[HelpEntry, ...]]] = []
-    keys = key_groups(tuple(each for each in bindings if not each.sorts))
+    first, others = _groups_of(state, tuple(each for each in bindings if not each.sorts))
     room = max(10, width - _KEYS_WIDTH - 3)
     disabled = {each.keys for each in bindings if each.is_signal and state.view.readonly}
-    for heading, entries in (*before, *keys, *after):
+    for heading, entries in (*first, *before, *others, *after):
         group: list[tuple[HelpEntry, ...]] = [(HelpEntry('', heading, TITLE),)]
         for entry in entries:
             if tuple(entry.keys.split()) in disabled:

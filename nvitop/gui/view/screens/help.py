@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import DIM, PLAIN
+from nvitop.gui.render.style import DIM, PLAIN, TITLE
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.appearance import columns_in_order
 from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.help_contents import help_lines
+from nvitop.gui.state.keymap import HelpEntry
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.table import draw_table
 from nvitop.gui.view.text import draw_bar_row
@@ -20,11 +23,14 @@ from nvitop.gui.view.text import draw_bar_row
 
 def draw_help(buf: Buffer, state: AppState) -> None:
     lines, layout = help_lines(state), lines_layout(state)
-    draw_screen_title(buf, state, [f'nvitop {state.version}'])
-    is_whole = layout.length <= layout.area.height
-    shown = f': lines {layout.shown.start + 1} to {layout.shown.stop} of {len(lines)}'
+    title, first = f'nvitop {state.version}', layout.shown.start
+    if layout.length > layout.area.height:
+        title += f' · lines {first + 1} to {layout.shown.stop} of {len(lines)}'
+    draw_screen_title(buf, state, [title])
     readonly = '  (read-only: dim keys do nothing)' if state.view.readonly else ''
-    draw_bar_row(buf, 1, f' Help{"" if is_whole else shown}{readonly}')
+    draw_bar_row(buf, 1, f' Help{readonly}' if first == 0 else '')
+    for x, heading in _headings_above(lines, first).items():
+        buf.write(1 + x, 1, f'{heading} (continued)', TITLE)
     for line in layout.shown:
         x, y = 1, layout.row_of(line)
         for keys, text, style in lines[line]:
@@ -32,6 +38,20 @@ def draw_help(buf: Buffer, state: AppState) -> None:
                 buf.write(x, y, keys.rstrip(), style)
                 x += cell_width(keys) + 1
             x += buf.write(x, y, text, PLAIN if keys else style)
+
+
+def _headings_above(lines: Sequence[Sequence[HelpEntry]], first: int) -> dict[int, str]:
+    """Return by column the heading of the group that continues in the first line shown."""
+    headings: dict[int, str] = {}
+    for number, line in enumerate(lines[: first + 1]):
+        x, filled = 0, set()
+        for keys, text, style in line:
+            filled |= {x} if (keys + text).strip() else set()
+            if style == TITLE:
+                headings[x] = text if number < first else ''
+            x += cell_width(keys) + bool(keys) + cell_width(text)
+        headings = {x: text for x, text in headings.items() if x in filled and text}
+    return headings
 
 
 def draw_columns(buf: Buffer, state: AppState) -> None:
