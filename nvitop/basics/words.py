@@ -6,12 +6,18 @@ from __future__ import annotations
 import re
 
 #: A word in quotes, with its prefix, may have spaces; while it is typed, it ends with the text.
-_WORD = re.compile(r'[A-Za-z]+:".*?(?:"(?=\s|$)|$)|\S+', re.DOTALL)
+_WORD = re.compile(r'[A-Za-z]+[:=]".*?(?:"(?=\s|$)|$)|\S+', re.DOTALL)
 
 
 def filter_words(text: str) -> list[str]:
     """Return the words of a filter, with their prefixes and quotes."""
     return _WORD.findall(text)
+
+
+def split_word(word: str) -> tuple[str, str, str]:
+    """Return the prefix of a word in lower case, ``:`` or ``=``, and the rest; ``''`` without a prefix."""
+    found = re.fullmatch(r'([A-Za-z]+)([:=])(.*)', word, re.DOTALL)
+    return (found.group(1).lower(), found.group(2), found.group(3)) if found else ('', '', word)
 
 
 def exact_word(prefix: str, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable
 
-from nvitop.basics.words import filter_words, name_in_quotes
+from nvitop.basics.words import filter_words, name_in_quotes, split_word
 
 if TYPE_CHECKING:
     from nvitop.fleet.types import Fleet, FleetGpu
@@ -21,10 +21,9 @@ def parse_filter(text: str) -> tuple[tuple[str, str], ...]:
     """
     parts = []
     for word in filter_words(text):
-        prefix, colon, rest = word.partition(':')
-        prefix = prefix.lower()
+        prefix, _, rest = split_word(word)
         is_number = rest.isdecimal() or not rest
-        if not colon or prefix not in PREFIXES or (prefix == 'free' and not is_number):
+        if prefix not in PREFIXES or (prefix == 'free' and not is_number):
             parts.append(('host', word))
         elif rest not in ('', '"', '""'):
             parts.append((prefix, rest))

@@ -278,6 +278,7 @@ def test_owners_come_from_labels_of_processes_or_pods() -> None:
         ('gpu000 gpu:3', [f'gpu000{n}' for n in range(1, 10)], 9),
         ('free:8', ['gpu0017', 'gpu0018', 'gpu0019', 'gpu0020'], 32),
         ('user:carol', ['gpu0009', 'gpu0010', 'gpu0012'], 12),
+        ('host=gpu0010 user=carol', ['gpu0010'], 4),
         ('user:"caro"', [], 0),
         ('user:"carol" host:"gpu0010"', ['gpu0010'], 4),
         ('job:"slurm 4103"', [], 0),

@@ -41,6 +41,10 @@ PROCESS = ProcessSample(
         ('ann', True),
         ('user:Ann', False),
         ('user:"ann"', True),
+        ('user=ann', True),
+        ('user="an"', False),
+        ('user=bob', False),
+        ('job=train-0', True),
         ('user:"an"', False),
         ('user:"an', False),
         ('pid:43', True),
@@ -162,6 +166,22 @@ def test_search_moves_to_lines_of_other_screens(screen: str, text: str) -> None:
 def test_unknown_field_is_an_error_and_the_line_stays_open() -> None:
     state = pressed(state_of(MANY), '\\', *'foo:bar', 'Enter')
     assert texts(state) == ['foo: is not a field (user gpu pid type job)']
+
+
+@pytest.mark.parametrize(
+    ('text', 'error'),
+    [
+        ('foo:3', 'foo: is not a field (user gpu pid type job)'),
+        ('foo=3', 'foo= is not a field (user gpu pid type job)'),
+        ('user=al', ''),
+        ('foo:', ''),
+    ],
+)
+def test_an_unknown_field_is_an_error_while_it_is_typed(text: str, error: str) -> None:
+    state = pressed(state_of(MANY), '\\', *text)
+    line = draw_frame(state, History()).lines()[0]
+    assert line.endswith(error)
+    assert ('is not a field' in line) is bool(error)
     assert state.field is not None
     assert pressed(state, 'Esc').query == ''
 

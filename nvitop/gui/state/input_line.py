@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from nvitop.basics.words import filter_words
+from nvitop.basics.words import filter_words, split_word
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.actions import go_to_time
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, TextField
@@ -40,7 +40,7 @@ def press_in_field(state: AppState, field: TextField, key: str) -> Result:
     if key == 'Enter' and field.purpose == 'time':
         return go_to_time(state, field.text)
     if key == 'Enter':
-        unknown = _unknown_field(state, field.text)
+        unknown = unknown_field(state, field.text)
         if unknown:
             return refuse(state, unknown)
         searched = field.text.strip() if field.purpose == 'search' else state.searched
@@ -54,18 +54,22 @@ def press_in_field(state: AppState, field: TextField, key: str) -> Result:
     return change_line(state, field, edit(field.text, key)), ()
 
 
-def _unknown_field(state: AppState, text: str) -> str:
-    """Return a message about a word such as ``foo:bar`` if no process has it; ``''`` if all are known."""
+def unknown_field(state: AppState, text: str) -> str:
+    """Return a message about a word such as ``foo:bar`` that nothing has; ``''`` if all are known."""
     fields = re.findall(r'(\w+):', state.spec.filter_example)
-    if not fields or state.fleet is not None:
+    if not fields:
         return ''
     for word in filter_words(text):
-        found = re.fullmatch('([a-z]+):[^/:].*', word, re.IGNORECASE)
-        query = parse_query(word)
-        if found is None or found.group(1).lower() in (*fields, 'owner'):
+        prefix, sign, rest = split_word(word)
+        if not prefix or prefix in (*fields, 'owner') or not rest or rest[0] in '/:=':
             continue
-        if not any(matches(process, query) for process in state.shown.processes):
-            return f'{found.group(1)}: is not a field ({" ".join(fields)})'
+        if state.fleet is not None:
+            is_text = any(contains(host.name, word) for host in state.fleet.fleet.hosts)
+        else:
+            query = parse_query(word)
+            is_text = any(matches(process, query) for process in state.shown.processes)
+        if not is_text:
+            return f'{prefix}{sign} is not a field ({" ".join(fields)})'
     return ''
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterable, Mapping, NamedTuple, Sequence, Tuple
 
-from nvitop.basics.words import filter_words, name_in_quotes
+from nvitop.basics.words import filter_words, name_in_quotes, split_word
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import owner_text
 from nvitop.gui.model.format import special_command
@@ -22,14 +22,14 @@ IDLE_SECONDS = 60.0
 def parse_query(text: str) -> Query:
     """Parse the words of a filter, which may have a prefix: ``user: gpu: pid: type: job:``.
 
-    ``owner:`` is the same as ``job:``. The case of prefixes does not matter. A prefix without a word, as
+    ``owner:`` is the same as ``job:``, and ``=`` as ``:``. The case of prefixes does not matter. A prefix without a word, as
     while it is being typed, matches everything. ``user:"al"`` and ``job:"slurm 42"`` match whole names.
     """
     parts = []
     for word in filter_words(text):
-        prefix, colon, rest = word.partition(':')
-        field = _OTHER_NAMES.get(prefix.lower(), prefix.lower())
-        if colon and field in _FIELDS:
+        prefix, _, rest = split_word(word)
+        field = _OTHER_NAMES.get(prefix, prefix)
+        if field in _FIELDS:
             if rest not in ('', '"', '""'):
                 parts.append((field, rest))
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from nvitop.basics.words import exact_word, filter_words
+from nvitop.basics.words import exact_word, filter_words, split_word
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, ListPosition, Result
 from nvitop.gui.state.cursor import current_line, deselect
@@ -166,15 +166,15 @@ def toggle_page(state: AppState) -> Result:
 
 def show_user(state: AppState) -> Result:
     """Return to the processes, and show those of the user or owner in the current line."""
-    prefixes, what = (('job:', 'owner:'), 'job') if state.sums_by_owner else (('user:',), 'user')
+    prefixes, what = (('job', 'owner'), 'job') if state.sums_by_owner else (('user',), 'user')
     users = listed_users(state)
     if not users:
         return refuse(state, 'The list is empty')
     name = users[current_line(state) or 0].name
     if name is None:
         return refuse(state, f'The {what} of these processes is unknown')
-    others = (word for word in filter_words(state.query) if not word.lower().startswith(prefixes))
-    query = ' '.join((*others, exact_word(prefixes[0][:-1], name)))
+    others = (word for word in filter_words(state.query) if split_word(word)[0] not in prefixes)
+    query = ' '.join((*others, exact_word(prefixes[0], name)))
     return relist(_to_main(state)._replace(query=query)), ()
 
 

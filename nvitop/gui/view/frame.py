@@ -11,11 +11,11 @@ from nvitop.gui.model.table import Item
 from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
-from nvitop.gui.render.style import DIM, PLAIN, TITLE, Role, Style
-from nvitop.gui.render.width import cell_width, clip_left, safe, wrap
+from nvitop.gui.render.style import DIM, ERROR, PLAIN, TITLE, Role, Style
+from nvitop.gui.render.width import cell_width, clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.cursor import deselect
-from nvitop.gui.state.input_line import match_text
+from nvitop.gui.state.input_line import match_text, unknown_field
 from nvitop.gui.view.hints import draw_hints, draw_next_keys, title_badges
 from nvitop.gui.view.screens.main import crumbs, draw_first_line, draw_too_small
 from nvitop.gui.view.text import BORDER, draw_border, draw_mono_bars, draw_rule, draw_uprights
@@ -128,10 +128,14 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     A search shows which match is the current one.
     """
     count = ''
-    if field.purpose == 'filter' and state.screen is Screen.MAIN:
+    unknown = unknown_field(state, field.text) if field.purpose == 'filter' else ''
+    if unknown:
+        count = f'  {unknown}'
+    elif field.purpose == 'filter' and state.screen is Screen.MAIN:
         count = f'  {len(state.rows)} of {len(state.shown.processes)}'
     elif field.purpose == 'search' and (place := match_text(state, field.text)):
         count = f'  {place}'
+    count = clip(count, max(0, buf.width - 20)) if unknown else count
     right = buf.width - len(count)
     buf.clear(Rect(0, 0, buf.width, 1))
     buf.hits.clear()  # keys are text now
@@ -143,4 +147,4 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
         example = 'words of a line'
     if state.has_hints and not field.text and x + 1 + len(example) <= right:
         buf.write(x + 1, 0, example, DIM)
-    buf.write(right, 0, count)
+    buf.write(right, 0, count, ERROR if unknown else PLAIN)
