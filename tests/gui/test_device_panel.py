@@ -10,6 +10,7 @@ from nvitop.basics.units import GiB
 from nvitop.gui.model.choices import GraphState, ViewState
 from nvitop.gui.model.device_rows import answers, device_rows, fold_free
 from nvitop.gui.model.main_rows import DEVICE_FRAME, MainRows, full_height
+from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
@@ -141,7 +142,7 @@ def test_first_line_names_free_held_busy_and_broken_gpus() -> None:
     assert answer(*gpus, processes=(*running, holder)) == [
         '1 free: GPU 4',
         '1 held: GPU 2 carol 1h',
-        '2 busy: ann 0 1',
+        '2 busy: ann 0,1',
         '! GPU 3 pending row remapping',
     ]
     assert answer(gpus[0], processes=running[:1]) == ['no GPU free', '1 busy: ann 0']
@@ -171,7 +172,7 @@ def test_full_form_has_columns_for_state_and_user() -> None:
     )
     lines = panel(machine(device, part, processes=running), 79, full=True).lines()
     state, user = lines[1].index('State'), lines[1].index('User')
-    assert lines[4][state:].startswith('busy cap ')
+    assert lines[4][state:].startswith('busy ')
     assert lines[4][user:].startswith('carol +1 ')
     assert lines[7][user:].startswith('dave ')
 
@@ -190,3 +191,21 @@ def test_bar_has_no_notch_and_no_hole(lines: int, mono: bool, expected: str) -> 
     if mono:
         draw_mono_bars(buffer)
     assert f' {expected} ' in buffer.lines()[2]
+
+
+@pytest.mark.parametrize(
+    ('width', 'state'), [(44, 'remap'), (80, 'busy remap'), (160, 'busy remap')]
+)
+def test_word_of_a_problem_is_shown_at_any_width(width: int, state: str) -> None:
+    wrong = gpu(0, 'A', gpu_utilization_percent=50, remapped_rows_pending=True)
+    line = panel(machine(wrong, processes=(process(wrong, 1, 'x'),)), width).lines()[2]
+    assert f'0! {state} ' in line
+
+
+def test_first_line_keeps_the_problem_before_who_is_busy() -> None:
+    wrong = gpu(1, 'A', gpu_utilization_percent=50, remapped_rows_pending=True)
+    running = (process(wrong, 1, 'x', username='ann'),)
+    rows = device_rows(machine(gpu(0, 'A'), wrong, processes=running))
+    for room in (24, 30, 40):
+        texts = fit([*answers(rows), Item(('03:04',), rank=5)], room, 3)
+        assert '! GPU 1 remap' in texts, texts

@@ -22,7 +22,6 @@ from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.table import Column
 from nvitop.gui.render.style import DIM, OWN, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
-from nvitop.health import is_wrong
 from nvitop.sampling.types import DeviceSample
 
 #: Pieces of the text of a cell with their styles.
@@ -82,15 +81,12 @@ def _state(row: GpuRow, width: int) -> Pieces:
     if row.device.key.is_mig and row.device.status == 'ok' and row.word == '':
         return ()
     word = row.word if cell_width(row.word) <= width else row.word.partition(' ')[0]
-    forms = (row.mark, row.mark.rpartition(' ')[2])  # 'power cap', 'cap'
-    mark = next((form for form in forms if len(word) + 1 + len(form) <= width), '')
-    if not mark or (
-        row.finding is not None
-        and not is_wrong(row.finding)
-        and row.state.word not in ('busy', 'in use')
-    ):
+    has_room = row.mark and len(word) + 1 + len(row.mark) <= width
+    if row.is_wrong and row.mark and not has_room:  # more important than what it is doing
+        return ((clip(row.mark, width, ''), row.mark_style),)
+    if not has_room or (not row.is_wrong and row.state.word not in ('busy', 'in use')):
         return ((clip(word, width, ''), row.word_style),)
-    return ((f'{word} '.lstrip(), row.word_style), (mark, row.mark_style))
+    return ((f'{word} '.lstrip(), row.word_style), (row.mark, row.mark_style))
 
 
 def _user(row: GpuRow, width: int) -> Pieces:

@@ -224,7 +224,7 @@ def answers(rows: Sequence[GpuRow]) -> tuple[Item, ...]:
         )
         count = f'{len(held)} held'
         forms = (f'{count}: GPU {who}', f'{count}: GPU {_labels(held)}', count)
-        found.append(Item(forms, WARNING, 1))
+        found.append(Item(forms, WARNING, 2))
     claimed = [row for row in leaves if row.is_claimed]
     found += _by_user(claimed, 'claimed', 4)
     for word in _BUSY:
@@ -246,7 +246,8 @@ def _by_user(rows: Sequence[GpuRow], word: str, rank: int) -> list[Item]:
     who = ', '.join(f'{user or "?"} {_labels(each)}' for user, each in users.items())
     count = f'{len(rows)} {word}'
     few = ', '.join(list(users)[:3]) + (' ..' if len(users) > 3 else '')
-    return [Item((f'{count}: {who}', f'{count}: {few}', count), PLAIN, rank)]
+    forms = (f'{count}: {who}', *([f'{count}: {few}'] if all(users) else []), count)
+    return [Item(forms, PLAIN, rank)]
 
 
 def _problem(rows: Sequence[GpuRow]) -> list[Item]:
@@ -265,7 +266,8 @@ def _problem(rows: Sequence[GpuRow]) -> list[Item]:
         texts.append(f'GPU {row.device.key.label} {words}')
     forms: tuple[str, ...]
     if len(wrong) == 1:
-        forms = (f'! {texts[0]}', f'! GPU {wrong[0].device.key.label}', '!')
+        mark = wrong[0].mark or wrong[0].word
+        forms = (f'! {texts[0]}', f'! GPU {wrong[0].device.key.label} {mark}')
     else:
         forms = (
             f'! {", ".join(texts)}',
@@ -273,11 +275,11 @@ def _problem(rows: Sequence[GpuRow]) -> list[Item]:
             f'! {len(wrong)} GPUs have problems',
             f'! {len(wrong)} GPUs',
         )
-    return [Item(forms, wrong[0].mark_style, 2, '!')]
+    return [Item(forms, wrong[0].mark_style, 1, '!')]
 
 
 def _labels(rows: Iterable[GpuRow]) -> str:
-    return fmt.join_labels(row.device.key.label for row in rows).replace(',', ' ')
+    return fmt.join_labels(row.device.key.label for row in rows)
 
 
 class Folded(NamedTuple):

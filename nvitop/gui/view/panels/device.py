@@ -93,7 +93,7 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
     position: tuple[Item, ...] = ()
     if last - first < len(panel.shown.rows):
         arrows = '▲' * (first > 0) + '▼' * (last < len(panel.shown.rows))
-        text = f'{first + 1}–{last} of {len(panel.shown.rows)} {arrows}'
+        text = f'{first + 1}–{last} of {len(rows)} {arrows}'
         position = (Item((text,), Style(Role.KEY, bold=True), 0),)
     notes = machine_notes(rows, shown)
     draw_border(buf, area.y, (), ends, notes, (*position, *total_notes(rows)))

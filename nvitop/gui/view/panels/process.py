@@ -268,7 +268,7 @@ def _draw_count(
     # The text to the left may be shorter than its column.
     before = left[-1].x + cell_width(_text(left[-1], line, None, '')) if left else 1
     right = after.right if after.x == pid.right + after.column.gap else pid.right
-    forms = (f'{count} processes', f'{count} procs', f'×{count}')
+    forms = (f'{count} procs', f'×{count}')
     text = next((form for form in forms if len(form) < right - before), forms[-1])
     buf.write(right - cell_width(text), y, text, style)
 
