@@ -168,11 +168,14 @@ docs: ## build the documentation in docs/_build/html; needs Python 3.11
 	@$(DOCS) -m docs.check docs/_build/html
 	@echo 'Built: docs/_build/html/index.html'
 
-# The program's own tables, commands and screens; tests fail while the documentation differs from them.
+# The program's own tables and screens; tests fail while the documentation differs, and name the target to run.
 .PHONY: update-docs
-update-docs: $(VENV)/.tests ## update the tables and pictures in the documentation
+update-docs: $(VENV)/.tests ## update the tables and the reference in the documentation
 	@$(BIN)/python -m cogapp -r -p 'from docs.tables import *' README.md docs/*.md docs/reference/metrics.md
 	@$(BIN)/python -m docs.reference
+
+.PHONY: pictures
+pictures: $(VENV)/.tests ## draw the pictures in the documentation, after a screen has changed
 	@$(BIN)/python -m docs.pictures
 	@$(BIN)/python -m docs.animation
 	@$(BIN)/python -m docs.charts

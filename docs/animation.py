@@ -1,4 +1,4 @@
-"""Draw a moving picture of the monitor for the README: ``make update-docs``.
+"""Draw a moving picture of the monitor for the README: ``make pictures``.
 
 It is an SVG whose frames are shown in turn, with a caption below them. Each different row of text is
 stored once. A program that draws SVG without animation shows the first frame.

@@ -1,4 +1,4 @@
-"""Draw the bar charts of the documentation: ``make update-docs``."""
+"""Draw the bar charts of the documentation: ``make pictures``."""
 
 from __future__ import annotations
 

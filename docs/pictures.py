@@ -1,4 +1,4 @@
-"""Draw pictures of the real screens for the documentation: ``make update-docs``.
+"""Draw pictures of the real screens for the documentation: ``make pictures``.
 
 Each picture is a frame of ``draw_frame`` with a sample of the demo, as SVG. A test fails if one is out of date.
 """

@@ -116,7 +116,9 @@ def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
 
 
 def code(text: str) -> str:
-    """Format text as code, even if it contains a backtick."""
+    """Format text as code, even if it contains a backtick; a dash if it is empty."""
+    if not text:
+        return '–'
     return f'`` {text} ``' if '`' in text else f'`{text}`'
 
 
@@ -151,7 +153,7 @@ def metric_rows(cells: Sequence[tuple[str, tuple[str, ...]]]) -> Iterator[Sequen
             )
             source = ', '.join(dict.fromkeys(code(each) for each in found[:2]))
             source = SOURCES.get(name) or source or 'derived'
-            query = code(metric.query) if metric.query else ''
+            query = code(metric.query or '')
             yield (code(shown), metric.help, metric.unit, source, query)
 
 
@@ -205,7 +207,7 @@ def metrics() -> Iterator[str]:
             metric.unit,
             'once' if metric.tier == 'static' else metric.tier,
             'yes' if metric.mig else '',
-            code(metric.query) if metric.query else '',
+            code(metric.query or ''),
         )
         for metric in METRICS
     )
@@ -310,7 +312,7 @@ def process_metrics() -> Iterator[str]:
     """Yield the table of process metrics."""
     heading = ('name', 'meaning', 'unit', '`nvidia-smi --query-compute-apps`')
     rows = (
-        (code(metric.name), metric.help, metric.unit, code(metric.query) if metric.query else '')
+        (code(metric.name), metric.help, metric.unit, code(metric.query or ''))
         for metric in PROCESS_METRICS
     )
     yield from table(heading, rows)

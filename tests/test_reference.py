@@ -15,7 +15,9 @@ from nvitop import api
 @pytest.mark.skipif(sys.version_info < (3, 11), reason='signatures look different')
 @pytest.mark.parametrize('name', PAGES)
 def test_pages_are_current(name: str) -> None:
-    assert (FOLDER / f'{name}.md').read_text(encoding='utf-8') == page(name), 'make update-docs'
+    assert (FOLDER / f'{name}.md').read_text(encoding='utf-8') == page(name), (
+        'run: make update-docs'
+    )
 
 
 def test_every_public_name_is_on_a_page() -> None:

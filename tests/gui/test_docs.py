@@ -40,13 +40,13 @@ def test_pictures_are_current(name: str) -> None:
         pytest.skip('this binding lacks functions')
     drawn = pictures.to_svg(pictures.draw(pictures.PICTURES[name]), theme_named('dark'))
     stored = (pictures.FOLDER / f'{name}.svg').read_text(encoding='utf-8')
-    assert drawn == stored, 'run: make update-docs'
+    assert drawn == stored, 'run: make pictures'
 
 
 def test_picture_of_the_fleet_is_current() -> None:
     drawn = pictures.to_svg(pictures.draw_fleet_picture(), theme_named('dark'))
     stored = (DOCS / 'images' / 'fleet.svg').read_text(encoding='utf-8')
-    assert drawn == stored, 'run: make update-docs'
+    assert drawn == stored, 'run: make pictures'
 
 
 @pytest.mark.slow
@@ -56,13 +56,13 @@ def test_picture_of_the_fleet_is_current() -> None:
 )
 @pytest.mark.usefixtures('utc')
 def test_moving_picture_is_current() -> None:
-    assert animation.draw() == animation.FILE.read_text(encoding='utf-8'), 'run: make update-docs'
+    assert animation.draw() == animation.FILE.read_text(encoding='utf-8'), 'run: make pictures'
 
 
 @pytest.mark.parametrize('name', charts.CHARTS)
 def test_charts_are_current(name: str) -> None:
     stored = (DOCS / 'images' / f'{name}.svg').read_text(encoding='utf-8')
-    assert charts.CHARTS[name]() == stored, 'run: make update-docs'
+    assert charts.CHARTS[name]() == stored, 'run: make pictures'
 
 
 def test_every_image_is_used() -> None:

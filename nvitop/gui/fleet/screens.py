@@ -88,6 +88,7 @@ _SIGNS = HelpGroup(
         HelpEntry('!', 'something is wrong with this GPU', ERROR),
         HelpEntry('·', 'no exporter reports its utilization', DIM),
         HelpEntry('FREE', 'GPUs that no process holds, without critical findings', PLAIN),
+        HelpEntry('USERS', '? if GPUs are in use, but no exporter reports by whom', PLAIN),
         HelpEntry('AGE', 'age of the values; late from 2 minutes, old from 5 minutes', PLAIN),
     ),
 )
