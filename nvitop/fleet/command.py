@@ -16,6 +16,7 @@ from nvitop.console.arguments import ArgumentParser, add_general, duration, size
 from nvitop.console.config import read_config
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message, stdout_width
+from nvitop.console.option_table import add_options
 from nvitop.fleet.client import Client
 from nvitop.fleet.filters import parse_filter, select
 from nvitop.fleet.lists import FORMATS, VIEWS, fleet_text, no_hosts
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 PROGRAM = 'nvitop fleet'
 #: What a filter can be, in the help.
 FILTER_EXAMPLE = 'names, host: gpu: user: job: model: free:4'
+#: Options of the monitor that the screens have too.
+APPEARANCE = ('theme', 'ascii', 'hints')
 #: Number of machines of ``--demo``.
 DEMO_HOSTS = 40
 MAX_DEMO_HOSTS = 10_000
@@ -131,6 +134,8 @@ def make_parser() -> ArgumentParser:
         choices=('warning', 'critical'),
         help='print once; exit with status 1 if there are such findings, or worse ones',
     )
+    appearance = parser.add_argument_group('appearance, as of the monitor')
+    add_options(appearance, *APPEARANCE, default=argparse.SUPPRESS)
     parser.set_defaults(view='hosts')
     return parser
 
@@ -257,10 +262,18 @@ def _print_once(options: argparse.Namespace, settings: Settings) -> int:
     kind = options.format or 'table'
     if fleet.hosts or kind != 'table':
         with writing():
-            width = stdout_width() if sys.stdout.isatty() else 0
-            text = fleet_text(fleet, kind, options.view, options.sort, width)
+            # A table for another program is whole, unless a width is asked for.
+            has_width = sys.stdout.isatty() or os.environ.get('COLUMNS')
+            text = fleet_text(
+                fleet,
+                kind,
+                options.view,
+                options.sort,
+                stdout_width() if has_width else 0,
+                is_simulated=options.demo is not None,
+            )
             encoding = sys.stdout.encoding or 'utf-8'  # a StringIO has none
-            if '─'.encode(encoding, 'replace') == b'?':
+            if vars(options).get('ascii') or '─'.encode(encoding, 'replace') == b'?':
                 text = text.translate(_ASCII_FRAME)
             print(text.encode(encoding, 'replace').decode(encoding), end='', flush=True)
     if not fleet.hosts:  # a check of nothing must not succeed

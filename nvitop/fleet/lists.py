@@ -11,6 +11,7 @@ from nvitop.basics.tables import aligned, csv_text, text_width
 from nvitop.console.messages import highlighted
 from nvitop.fleet.reading import natural
 from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, Totals, totals
+from nvitop.version import __version__
 
 if TYPE_CHECKING:
     from nvitop.fleet.queries import Scope
@@ -21,10 +22,8 @@ if TYPE_CHECKING:
 
 #: Minimum width of the last column on a terminal, and the colors of a table.
 _LEAST_REST = 24
-#: Minimum width of a screen with the ages of hosts if none is old.
-_WITH_AGE = 100
-#: Minimum width of a screen that leaves out other columns for the words about problems.
-_WITH_PROBLEMS = 60
+#: Minimum width of a screen that does not shorten users for the words about problems.
+_WITH_USERS = 100
 #: Maximum number of ranges of hosts with free GPUs above a table.
 _MOST_RANGES = 3
 _COLORS = {'good': 'green', 'warning': 'yellow', 'critical': 'red', 'dim': 'dark_grey'}
@@ -84,17 +83,17 @@ def age_look(age: float | None) -> Look:
 _HOST_COLUMNS = (
     ListColumn('host', lambda host, _: host.name, 'HOST', sizes=(8, 28), key='h', align='<'),
     ListColumn('gpus', lambda host, _: len(host.gpus), 'GPUS', sizes=(4,), rank=6, key='g'),
-    ListColumn('utilization_percent', lambda host, _: rounded(host.utilization_percent, 1), 'UTIL', lambda host, _: percent_text(host.utilization_percent), (5,), 3, 'u', look=lambda host, _: 'heat'),
+    ListColumn('utilization_percent', lambda host, _: rounded(host.utilization_percent, 1), 'UTIL', lambda host, _: percent_text(host.utilization_percent), (5,), 2, 'u', look=lambda host, _: 'heat'),
     ListColumn('memory_used_bytes', lambda host, _: rounded(host.memory_used_bytes), 'MEM GiB', lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes), (9,), 7, 'm'),
     ListColumn('memory_total_bytes', lambda host, _: rounded(host.memory_total_bytes)),
-    ListColumn('power_watts', lambda host, _: rounded(host.power_watts, 1), 'POWER kW', lambda host, _: kilowatts_text(host.power_watts, host.power_limit_watts), (8,), 8, 'p'),
+    ListColumn('power_watts', lambda host, _: rounded(host.power_watts, 1), 'POWER kW', lambda host, _: kilowatts_text(host.power_watts, host.power_limit_watts), (8,), 9, 'p'),
     ListColumn('power_limit_watts', lambda host, _: rounded(host.power_limit_watts, 1)),
-    ListColumn('temperature_celsius', lambda host, _: rounded(host.temperature_celsius), 'TEMP', lambda host, _: temperature_text(host.temperature_celsius), (5,), 4, 't'),
+    ListColumn('temperature_celsius', lambda host, _: rounded(host.temperature_celsius), 'TEMP', lambda host, _: temperature_text(host.temperature_celsius), (5,), 5, 't'),
     ListColumn('free_gpus', lambda host, _: host.free, 'FREE', lambda host, _: str(host.free or ''), (5,), 1, 'r', look=lambda host, _: 'good'),
     ListColumn('held_gpus', lambda host, _: host.held, 'HELD', lambda host, _: str(host.held or ''), (5,), 1, 'd', look=lambda host, _: 'warning'),
-    ListColumn('age_seconds', lambda host, now: rounded(host.age(now), 1), 'AGE', lambda host, now: age_text(host.age(now)), (6,), 5, 'a', look=lambda host, now: age_look(host.age(now))),
-    ListColumn('users', lambda host, _: list(host.users), 'USERS', lambda host, _: users_text(host.users) or _unknown_users(host.gpus), (14,), 2, align='<'),
-    ListColumn('findings', lambda host, _: [problem.text for problem in host.problems], 'PROBLEMS', sizes=(6, 0), key='f', look=lambda host, _: host.severity or '', align='<'),
+    ListColumn('age_seconds', lambda host, now: rounded(host.age(now), 1), 'AGE', lambda host, now: age_text(host.age(now)) if age_look(host.age(now)) else '', (5,), 8, 'a', look=lambda host, now: age_look(host.age(now))),
+    ListColumn('users', lambda host, _: list(host.users), 'USERS', lambda host, _: users_text(host.users) or _unknown_users(host.gpus), (14,), 3, align='<'),
+    ListColumn('findings', lambda host, _: [problem.text for problem in host.problems], 'PROBLEMS', sizes=(16, 0), key='f', look=lambda host, _: host.severity or '', align='<'),
     ListColumn('gpu_utilization_percent', lambda host, _: [rounded(gpu.utilization_percent, 1) for gpu in host.gpus]),
     ListColumn('names', lambda host, _: '' if host.is_gone else host.kind),
 )
@@ -180,7 +179,13 @@ def _size(value: Any) -> float:
 
 
 def fleet_text(
-    fleet: Fleet, kind: str, name: str = 'hosts', order: str = '', width: int = 0
+    fleet: Fleet,
+    kind: str,
+    name: str = 'hosts',
+    order: str = '',
+    width: int = 0,
+    *,
+    is_simulated: bool = False,
 ) -> str:
     """Return one of :data:`VIEWS` in one of :data:`FORMATS`, sorted by a column.
 
@@ -189,7 +194,8 @@ def fleet_text(
     view, now = VIEWS[name], fleet.timestamp
     rows = sorted_rows(view, view.rows(fleet), order, now)
     if kind == 'table':
-        return _table(fleet, name, rows, width)
+        head = f'NVITOP {__version__.partition("+")[0]}{"  SIMULATED" * is_simulated}'
+        return _table(fleet, name, rows, width, head)
     table = [[column.value(row, now) for column in view.columns] for row in rows]
     names = [column.name for column in view.columns]
     if kind == 'json':
@@ -211,7 +217,7 @@ def _json(fleet: Fleet, name: str, rows: list[dict[str, Any]]) -> str:
     return json.dumps({**document, name: rows}, indent=2) + '\n'
 
 
-def _table(fleet: Fleet, name: str, rows: Sequence[Any], width: int) -> str:
+def _table(fleet: Fleet, name: str, rows: Sequence[Any], width: int, head: str) -> str:
     view, now = VIEWS[name], fleet.timestamp
     text = f'{view.empty}\n'
     if rows:
@@ -222,6 +228,7 @@ def _table(fleet: Fleet, name: str, rows: Sequence[Any], width: int) -> str:
             lines = [f'│ {line} │\n' for line in text.splitlines()]
             above = f'╭─ {title} {"─" * (inside - len(title) - 1)}╮\n'
             text = ''.join((above, *lines, f'╰{"─" * (inside + 2)}╯\n'))
+    text = f'{" " if width else ""}{head}\n{text}'
     if name in ('hosts', 'problems'):
         free = free_ranges(fleet.hosts)
         free = free if len(free) <= _MOST_RANGES else [*free[:_MOST_RANGES], '..']
@@ -254,18 +261,14 @@ def _answer(fleet: Fleet, sums: dict[str, str], width: int) -> str:
 
 
 def titled_columns(name: str, fleet: Fleet, now: float, width: int) -> list[ListColumn]:
-    """Return the columns of table and screen: on a narrow one words about problems have room.
-
-    It has ages only if there is an old one.
-    """
+    """Return the columns of table and screen; there are ages only if there is an old one."""
     shown = [column for column in VIEWS[name].columns if column.title]
-    if name != 'hosts' or not 0 < width < _WITH_AGE:
+    if name != 'hosts':
         return shown
     if not any(age_look(host.age(now)) for host in fleet.hosts):
         shown = [column for column in shown if column.name != 'age_seconds']
-    if width >= _WITH_PROBLEMS:
-        sizes: dict[str, tuple[int, ...]] = {'users': (8,), 'findings': (16, 0)}
-        shown = [column._replace(sizes=sizes.get(column.name, column.sizes)) for column in shown]
+    if 0 < width < _WITH_USERS:
+        shown = [c._replace(sizes=(8,)) if c.name == 'users' else c for c in shown]
     return shown
 
 
@@ -392,7 +395,9 @@ def kilowatts_text(watts: float | None, limit: float | None) -> str:
     """Return kilowatts of a host and their limit, if it is known: ``'5.4/5.6'``."""
     if watts is None:
         return 'N/A'
-    return f'{watts / 1e3:.1f}' if limit is None else f'{watts / 1e3:.1f}/{limit / 1e3:.1f}'
+    text = f'{watts / 1e3:.1f}'
+    # Those without a limit stand below those with one.
+    return f'{text}{" " * (1 + len(text))}' if limit is None else f'{text}/{limit / 1e3:.1f}'
 
 
 def power_text(watts: float | None) -> str:
@@ -411,14 +416,14 @@ def temperature_text(celsius: float | None) -> str:
 
 
 def age_text(seconds: float | None) -> str:
-    """Return an age: ``'9s'``, ``'3 min'``, ``'2 h'``, ``'5 d'``."""
+    """Return an age: ``'9s'``, ``'3m'``, ``'2h'``, ``'5d'``."""
     if seconds is None:
         return 'N/A'
     if seconds < 120:
         return f'{seconds:.0f}s'
     if seconds < 7200:
-        return f'{seconds / 60:.0f} min'
-    return f'{seconds / 3600:.0f} h' if seconds < 172800 else f'{seconds / 86400:.0f} d'
+        return f'{seconds / 60:.0f}m'
+    return f'{seconds / 3600:.0f}h' if seconds < 172800 else f'{seconds / 86400:.0f}d'
 
 
 def users_text(users: Sequence[str]) -> str:

@@ -165,7 +165,7 @@ def test_screens_show_users_jobs_and_problems_and_send_no_signals(
             session.wait_for('Not available: the processes run on another machine')
         assert all(map(psutil.pid_exists, pids))
         session.terminal.press('Esc', 'q')
-        session.wait_for(' fleet › demo ')
+        session.wait_for('─ Hosts ')
 
 
 def test_samples_become_rows_with_mig_devices_instead_of_their_gpu() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Callable
 
@@ -9,7 +10,7 @@ import pytest
 
 from nvitop.console.options import Options
 from nvitop.fleet.demo import DemoSource
-from nvitop.fleet.lists import fleet_text, memory_text
+from nvitop.fleet.lists import fleet_text, kilowatts_text, memory_text
 from nvitop.fleet.source import HostSource, Pace
 from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost
 from nvitop.gui.fleet.command import begin_with, state_of
@@ -80,10 +81,10 @@ def test_users_and_jobs_are_listed_with_their_gpus_below() -> None:
     assert lines[0].startswith(' fleet › users ')
     assert lines[2].split()[1:4] == ['USER', 'HOSTS', 'GPUS']
     assert lines[3].split()[1:6] == ['alice', '7', '56', '0', '56']
-    assert '─ alice: 56 GPUs ─' in lines[9]
+    assert '─ alice: 1–17 of 56 GPUs ─' in lines[9]
     assert lines[11].split()[1:5] == ['gpu0001', '0', 'busy', '69%']
     lines = frame(screen(40, 100, 30, 'J', 'Down'))
-    assert '─ slurm 41034: 32 GPUs ─' in '\n'.join(lines)
+    assert re.search(r'─ slurm 41034: 1–\d+ of 32 GPUs ─', '\n'.join(lines))
     lines = frame(screen(40, 100, 30, 'J', 'End'))  # one of four with this name
     assert '─ nb try.ipynb: 4 GPUs ─' in '\n'.join(lines)
     assert (memory_text(1e13, None), memory_text(1e13, 2e13)) == ('9313', '9313/18626')
@@ -98,14 +99,27 @@ def test_table_on_a_terminal_cuts_no_word_and_marks_unknown_users() -> None:
     assert [line.split()[-2] for line in lines if line.startswith('│ gpu0002')] == ['?']
     assert lines[-1] == f'╰{"─" * 78}╯'
     users = fleet_text(fleet, 'table', 'users', width=80).splitlines()
-    assert {len(line) for line in users} == {80}
-    assert ' AGE ' in '\n'.join(lines)
+    assert {len(line) for line in users[1:]} == {80}
+    assert ' AGE ' in fleet_text(fleet, 'table', width=110)
     fresh = fleet._replace(hosts=fleet.hosts[:4])
     assert ' AGE ' not in fleet_text(fresh, 'table', width=80)
     assert ' AGE ' not in frame(screen(4, 80, 24))[2]
+    assert ' NVITOP ' in lines[3]
+    assert 'SIMULATED' in fleet_text(fleet, 'table', width=80, is_simulated=True)
+
+
+def test_free_gpus_and_problems_come_before_what_is_less_important() -> None:
     lines = frame(screen(40, 80, 24))
     assert ' 4 problems ' in lines[0]
-    assert 'GPU 3 not resp' in '\n'.join(lines)
+    assert [line.split()[1] for line in lines[3:5]] == ['gpu0017', 'gpu0018']
+    for width in (40, 60, 80):
+        lines = frame(screen(40, width, 24, 'o', 'f'))
+        assert lines[0].startswith(' fleet   96 free')
+        assert ' PROBLEMS' in lines[2]
+        assert 'GPU 3 not resp' in '\n'.join(lines)
+    # Power with and without a limit.
+    texts = [kilowatts_text(3900.0, limit) for limit in (5600.0, None)]
+    assert [text.rjust(8)[:4] for text in texts] == [' 3.9', ' 3.9']
 
 
 def test_hostile_names_are_drawn_safely() -> None:
@@ -118,13 +132,13 @@ def test_hostile_names_are_drawn_safely() -> None:
 
 
 def test_failure_keeps_the_last_hosts_and_shows_their_age() -> None:
-    state = screen(3, 80, 14)
+    state = screen(3, 110, 14)
     failure = FleetFailed('no server at http://x', NOW)
     state = update_fleet(state, failure)[0]._replace(timestamp=NOW + 400)
     lines = frame(state)
     assert lines[3].split()[1] == 'gpu0001'
-    assert '7 min' in lines[3]
-    assert lines[-2].strip('│ ') == 'no server at http://x (since 7 min)'
+    assert '  7m ' in lines[3]
+    assert lines[-2].strip('│ ') == 'no server at http://x (since 7m)'
     assert not fleet_of(arrived(state, DemoSource(3).read())).error
 
 
@@ -132,7 +146,7 @@ def test_warning_of_the_server_hides_no_host() -> None:
     state = screen(40, 80, 10)
     state = arrived(state, fleet_of(state).fleet._replace(warnings=('a store is down',)))
     lines = frame(update_fleet(state, KeyPressed('End'))[0])
-    assert [line.split()[1] for line in lines[-3:-1]] == ['gpu0040', 'a']
+    assert [line.split()[1] for line in lines[-3:-1]] == ['gpu0031', 'a']
 
 
 def test_host_without_values_is_listed_with_their_age() -> None:
@@ -142,9 +156,9 @@ def test_host_without_values_is_listed_with_their_age() -> None:
     shown = fleet_of(state).fleet
     state = arrived(state, shown._replace(hosts=(shown.hosts[0], gone)))
     lines = frame(state)
-    assert lines[4].split()[1:-1] == ['gpu0002', '3', 'min', *finding.words.split()]
+    assert lines[3].split()[1:-1] == ['gpu0002', '3m', *finding.words.split()]
     assert '1 without values' in lines[0]
-    state, effects = update_fleet(update_fleet(state, KeyPressed('End'))[0], KeyPressed('Enter'))
+    state, effects = update_fleet(update_fleet(state, KeyPressed('Home'))[0], KeyPressed('Enter'))
     assert not [effect for effect in effects if isinstance(effect, OpenHost)]
     assert [notice.text for notice in state.notices] == ['gpu0002 has no current values']
 
@@ -265,7 +279,7 @@ def test_all_lists_are_one_request_and_a_host_has_graphs() -> None:
         session.wait_for('[SIMULATED]')
         assert source.asked == ['hosts', 'host', 'history']
         session.terminal.press('q')
-        session.wait_for('fleet › demo')
+        session.wait_for('─ Hosts ')
 
 
 @pytest.mark.parametrize(

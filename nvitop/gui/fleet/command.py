@@ -148,7 +148,8 @@ def main(arguments: list[str]) -> int:
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
     config = read_config(arguments.config, choices())
-    options = merge(config.layer, parse_environment(os.environ))
+    given = {name: value for name, value in vars(arguments).items() if name in command.APPEARANCE}
+    options = merge(config.layer, parse_environment(os.environ), given)
     is_demo = arguments.demo is not None
     source = make_source(arguments, settings, once=False)
     name = 'simulated cluster' if is_demo else settings.url.partition('://')[2]
@@ -177,7 +178,6 @@ def state_of(fleet: FleetState, options: Options, *, is_demo: bool = False) -> A
     return state._replace(
         fleet=fleet,
         sample=state.sample._replace(simulated='cluster' if is_demo else ''),
-        view=state.view._replace(shows_hints=True),
     )
 
 

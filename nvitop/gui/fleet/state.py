@@ -34,6 +34,8 @@ def _order_of(column: ListColumn) -> ListOrder:
         known = column.value(host, 0.0)
         if column.name == 'age_seconds':
             return host.measured and -host.measured
+        if column.name == 'free_gpus':  # of those with none, the ones that need attention
+            return host.free, len(host.problems)
         if isinstance(known, list):
             return len(known)
         return natural(known) if isinstance(known, str) else known
@@ -42,8 +44,12 @@ def _order_of(column: ListColumn) -> ListOrder:
     return ListOrder(column.name, column.key, column.title, value, is_descending=is_descending)
 
 
-#: The orders of the list of hosts, which its keys and headings choose as on other screens.
-ORDERS = tuple(_order_of(column) for column in VIEWS['hosts'].columns if column.key)
+#: The orders of the list of hosts, the default one first, which its keys and headings choose as on other screens.
+ORDERS = tuple(
+    _order_of(column)
+    for column in sorted(VIEWS['hosts'].columns, key=lambda each: each.name != 'free_gpus')
+    if column.key
+)
 LIST_ORDERS[Screen.HOSTS] = ORDERS
 
 

@@ -168,8 +168,8 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
         draw_message(buf, Rect(0, bottom, buf.width, _SERVER_ROWS), _server_text(state), DIM)
     y = layout.area.bottom
     if cursor is not None and rows and bottom - y > 2:
-        title, pairs = _detail(state)
-        draw_section(buf, y, title)
+        title, pairs = _detail(state, bottom - y - 2)
+        draw_section(buf, y, clip(title, buf.width - 4))
         columns = _columns(state, 'gpus')[name not in ('users', 'jobs') :]
         draw_table(buf, Rect(0, y + 1, buf.width, bottom - y - 1), columns, pairs)
 
@@ -192,7 +192,7 @@ def _columns(state: AppState, name: str) -> list[Column]:
             return [_glyph(gpu, heights) for gpu in host.gpus[:width]]
 
         title = 'PER GPU' if width >= 7 else 'GPU'
-        columns.insert(1, Column('glyphs', title, (width,), '', glyphs, align='<'))
+        columns.insert(1, Column('glyphs', title, (width,), '', glyphs, align='<', rank=4))
     return columns
 
 
@@ -248,7 +248,7 @@ def _reason(state: AppState, name: str) -> str:
     return f'{text[0].upper()}{text[1:]}'
 
 
-def _detail(state: AppState) -> tuple[str, Sequence[tuple[FleetHost, FleetGpu]]]:
+def _detail(state: AppState, room: int) -> tuple[str, Sequence[tuple[FleetHost, FleetGpu]]]:
     row, hosts = selected(state), fleet_of(state).fleet.hosts
     if state.screen in (Screen.USERS, Screen.JOBS):
         is_user = state.screen is Screen.USERS
@@ -259,15 +259,19 @@ def _detail(state: AppState) -> tuple[str, Sequence[tuple[FleetHost, FleetGpu]]]
             for gpu in host.gpus
             if row.name in (gpu.users if is_user else [str(owner.layer) for owner in gpu.owners])
         ]
-        return f'{safe(row.name)}: {counted(len(pairs), "GPU")}', pairs
+        return f'{safe(row.name)}: {_seen(len(pairs), room)}', pairs
     if state.screen is Screen.PROBLEMS:
         host = next((host for host in hosts if host.name == row.host), FleetHost(row.host))
     else:
         host = host_of(row)
     way = 'no current values' if host.is_gone else _WAYS.get(host.kind, host.kind)
     model = next((gpu.model for gpu in host.gpus if gpu.model), '')
-    parts = [f'{counted(len(host.gpus), "GPU")}', safe(model), way]
+    parts = [_seen(len(host.gpus), room), safe(model), way]
     return f'{safe(host.name)}: {", ".join(filter(None, parts))}', [(host, g) for g in host.gpus]
+
+
+def _seen(gpus: int, room: int) -> str:
+    return f'{f"1–{room} of " if gpus > room else ""}{counted(gpus, "GPU")}'
 
 
 def _server_text(state: AppState) -> str:

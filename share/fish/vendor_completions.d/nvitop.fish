@@ -258,5 +258,9 @@ complete -c nvitop -n '_shtab_nvitop_using fleet' -l filter -x -d 'only these: n
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l sort -x -d 'sort by a column of --format csv, such as free_gpus'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l format -xka "table json csv" -d 'write table, json or csv once (default: table)'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l fail-on -xka "warning critical" -d 'print once; exit with status 1 if there are such findings, or worse ones'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l theme -xka "auto dark light classic mono colorblind" -d 'set the colors (default: auto, which is dark or light like the background of the terminal, and dark if that is unknown; classic has the colors of nvitop 1.7)'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l light -d 'set the colors for a light background, like --theme light'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -s U -l ascii -l no-unicode -d 'draw with ASCII characters only'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l no-hints -d 'hide the keys in the last row of the monitor (press m to show them)'
 complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a help -d 'show the help of a command'
 complete -c nvitop -n '_shtab_nvitop_using help; and test $_shtab_nvitop_npos -eq 0' -ka "query health record replay usage exporter doctor run claims fleet nvisel" -d command

@@ -88,7 +88,8 @@ def crumbs(state: AppState, name: str) -> tuple[Item, ...]:
     if state.fleet is not None:
         is_home = state.screen is state.program.home
         name = clip(safe(state.fleet.server), _NAME_WIDTH) if is_home else name
-        return (Item((f'fleet › {name}' if name else 'fleet',), TITLE),)
+        where = f'fleet › {name}' if name else 'fleet'
+        return (Item((where, 'fleet') if is_home else (where,), TITLE),)
     where = safe(state.shown.host.hostname) or 'nvitop'
     if state.origin.is_chosen:
         where = f'fleet › {safe(state.origin.host)}'
@@ -115,9 +116,10 @@ def draw_first_line(buf: Buffer, state: AppState, badges: Sequence[Item]) -> Non
     clock = Item((day.split()[3], day.split()[3][:5]), PLAIN, 5)
     room = buf.width - 2
     texts = fit([*left, clock], room, _GAP)
-    # What the machine does is more important than the whole word.
+    # What the machine does is more important than the whole word, and where the hosts are from.
     short = [
-        item._replace(forms=item.forms[-1:]) if item.forms[-1] == '[SIM]' else item for item in left
+        item._replace(forms=item.forms[-1:]) if item.forms[-1] in ('[SIM]', 'fleet') else item
+        for item in left
     ]
     shorter = fit([*short, clock], room, _GAP)
     if shorter[len(badges) :] != texts[len(badges) :]:
