@@ -61,7 +61,8 @@ def test_the_chosen_devices_are_printed(
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'devices'), [('-O uuid -C 2', (2, 1)), ('-i 3', ((3, 0),)), ('-i -S', (1, 0))]
+    ('arguments', 'devices'),
+    [('-t 1GiB -C 2', (2, 1)), ('-t 1GiB -i 3', ((3, 0),)), ('-i -S', (1, 0))],
 )
 def test_uuids_are_printed_in_full(
     machine: simulation.Machine,
@@ -106,6 +107,31 @@ def test_unhealthy_gpus_are_skipped_with_the_reason_unless_wanted(
     ran = nvisel('--include-unhealthy')
     assert '2' in ran.out.strip().split(',')
     assert 'uncorrected' not in ran.err
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        ('-n 1', None),
+        ('-C 2', 'GPU 1 is not free: more than 10 % of the memory is in use\n  Without limits'),
+        ('', 'GPUs 1, 0 are not free'),
+        ('-S -n 1', 'GPU 0 is not free'),
+        ('-S', None),
+        ('-f 1GiB', None),
+        ('-f 100GiB', 'no GPU matches, so that CUDA would show none\n  -n 1 makes'),
+        ('-C 0', None),
+    ],
+)
+def test_a_choice_that_may_harm_is_said_on_standard_error(
+    machine: simulation.Machine, arguments: str, words: str | None
+) -> None:
+    machine.set(gpu=0, memory_used='60 GiB')
+    machine.set(gpu=1, memory_used='20 GiB')
+    machine.set(gpu=2, memory_used='1 GiB')
+    ran = nvisel(arguments)
+    assert ran.status == 0
+    warning = ran.err.partition('nvisel: warning: ')[2]
+    assert warning.startswith(words) if words else not warning
 
 
 def test_too_few_devices_are_printed_with_status_4(machine: simulation.Machine) -> None:

@@ -40,11 +40,12 @@ from nvitop.platforms.files import (
     write_locked,
 )
 from nvitop.select.choice import (
+    FREE,
     Criteria,
     Selection,
     SelectOptions,
     all_gpus,
-    memory_limits,
+    criteria_from,
     read_in_turn,
     select,
     user_names,
@@ -57,8 +58,6 @@ if TYPE_CHECKING:
 #: driver hangs, is skipped until it does, unless it holds locks.
 STALE_SECONDS = 15.0
 _NAME = re.compile(r'\d{20}\.\d{1,10}\.ticket')
-#: Free devices, if there are no other limits.
-_FREE = Criteria(max_memory_percent=10.0)
 #: Times (seconds) between two looks at the devices: at first, and after a long wait.
 _POLL_SECONDS = (1.0, 5.0)
 
@@ -158,8 +157,7 @@ class ClaimRequest(NamedTuple):
     def matching(self, skipped: Iterable[str] = (), criteria: Criteria | None = None) -> Selection:
         """Return the devices that match now, best first."""
         if criteria is None:
-            has_limits = self.criteria._replace(tolerance=0) != Criteria()
-            criteria = self.criteria if has_limits else _FREE
+            criteria = self.criteria if self.criteria.has_limits else FREE
         options = self.options._replace(
             min_count=self.needed,
             format='device',
@@ -273,7 +271,8 @@ class _Waiter:
             held = len(self._locks)
             text = f'waiting for {_devices(self._request.needed)}'
             if held:
-                text = f'waiting for {_devices(self._request.needed - held, "more ")}, {held} held'
+                missing = _devices(self._request.needed - held, 'more ')
+                text = f'waiting for {missing}, {held} kept for you'
             elif ahead:
                 text = f'{text}, {ahead} ahead in the queue'
             if now >= started + limit:
@@ -368,12 +367,13 @@ def claim(
         ClaimError: Too few devices can ever match, or there is no usable directory for claims.
         TimeoutError: They did not match in time.
         NVMLError: The driver does not work.
-        ValueError: A size is invalid, or ``count`` is not positive.
+        ValueError: A limit is invalid, or ``count`` is not positive.
     """
     if count < 1:
         raise ValueError(f'count must be 1 or more, not {count!r}')
-    sizes = memory_limits(min_free_memory, min_total_memory)
-    criteria = Criteria(*sizes, max_gpu_utilization, max_memory_utilization)
+    criteria = criteria_from(
+        min_free_memory, min_total_memory, max_gpu_utilization, max_memory_utilization
+    )
     options = SelectOptions(
         accounts=user_names(free_accounts),
         include_unhealthy=include_unhealthy,

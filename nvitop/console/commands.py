@@ -74,7 +74,7 @@ COMMANDS = (
 )
 #: Other programs that are installed with ``nvitop``.
 NVISEL = Command(
-    'nvisel', 'print the GPUs that are free enough', 'nvitop.select.command', is_guarded=True
+    'nvisel', 'print the GPUs that match limits', 'nvitop.select.command', is_guarded=True
 )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nvisel`` and :func:`select_devices`: choose the devices that are free enough."""
+"""``nvisel`` and :func:`select_devices`: choose the devices that match limits, best first."""
 
 from __future__ import annotations
 

@@ -59,6 +59,15 @@ class Criteria(NamedTuple):
     #: Limit of the memory in use, in percent of the total.
     max_memory_percent: float | None = None
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether there is any limit; otherwise every device matches."""
+        return self._replace(tolerance=0) != Criteria()
+
+
+#: What makes a device free for a program that gives no limits.
+FREE = Criteria(max_memory_percent=10.0)
+
 
 class SelectOptions(NamedTuple):
     """Number, form and order of the devices to return."""
@@ -118,6 +127,8 @@ class Selection(NamedTuple):
     lost: int = 0
     #: GPUs that match but have a critical finding, each with its words: ``'GPU 5: needs a reset'``.
     unhealthy: tuple[str, ...] = ()
+    #: Indices of GPUs that are chosen without a limit, but known not to be free: :data:`FREE`.
+    not_free: tuple[int, ...] = ()
 
 
 def _number(value: object) -> int | None:
@@ -332,6 +343,7 @@ def _select_among(
     if options.sort:
         candidates.sort(key=_order)
     chosen: list[Any] = []
+    not_free = []
     for candidate in _settle_mig(candidates, options.min_count):
         if options.max_count is not None and len(chosen) >= options.max_count:
             break
@@ -339,13 +351,19 @@ def _select_among(
             lost += 1
         else:
             chosen.append(candidate.identifier)
-    return Selection(chosen, unknown, lost, tuple(unhealthy))
+            if not criteria.has_limits and _check_limits(candidate, FREE) == (None, False):
+                not_free.append(candidate.device.physical_index)
+    return Selection(chosen, unknown, lost, tuple(unhealthy), tuple(not_free))
 
 
-def memory_limits(
-    min_free_memory: float | str | None, min_total_memory: float | str | None
-) -> tuple[int | None, int | None]:
-    """Convert numbers or human-readable sizes to bytes."""
+def criteria_from(
+    min_free_memory: float | str | None,
+    min_total_memory: float | str | None,
+    max_gpu_utilization: float | None,
+    max_memory_utilization: float | None,
+    tolerance: float = 0,
+) -> Criteria:
+    """Check the limits of a Python function; sizes are numbers or text such as ``'4GiB'``."""
 
     def in_bytes(name: str, size: float | str | None) -> int | None:
         if size is None:
@@ -359,8 +377,21 @@ def memory_limits(
             warnings.warn(text, UserWarning, stacklevel=4)
         return size_bytes
 
-    free = in_bytes('min_free_memory', min_free_memory)
-    return free, in_bytes('min_total_memory', min_total_memory)
+    for name, percent in (
+        ('max_gpu_utilization', max_gpu_utilization),
+        ('max_memory_utilization', max_memory_utilization),
+    ):
+        if percent is not None and not 0 <= percent <= 100:
+            raise ValueError(f'{name} must be a number from 0 to 100, not {percent!r}')
+    if not tolerance >= 0:
+        raise ValueError(f'tolerance must be 0 or more, not {tolerance!r}')
+    return Criteria(
+        in_bytes('min_free_memory', min_free_memory),
+        in_bytes('min_total_memory', min_total_memory),
+        max_gpu_utilization,
+        max_memory_utilization,
+        tolerance,
+    )
 
 
 def user_names(accounts: str | Iterable[str] | None) -> frozenset[str]:
@@ -387,9 +418,8 @@ def select_devices(
     wait: bool | float = False,
     timeout: float | None = None,
     ignore_claims: bool = False,
-    **kwargs: object,
 ) -> list[Any]:
-    """Return the devices that match all criteria, best first.
+    """Return the devices that match all criteria, best first. Without limits, all devices match.
 
     Unknown values fail limits and sort last. Devices that do not respond are never chosen. CUDA shows a program at most one MIG device: if that is the best device
     and fewer than ``min_count`` whole GPUs match, it is returned alone; otherwise none is returned.
@@ -415,23 +445,22 @@ def select_devices(
             seconds between two attempts (``True``: 5). :func:`nvitop.claim` also reserves them.
         timeout: Maximum time to wait, in seconds; ``None``: forever.
         ignore_claims: Return devices too that others have claimed with :func:`nvitop.claim`.
-        **kwargs: Ignored with a warning.
 
     Raises:
-        ValueError: Unknown format, impossible counts, tolerance or times, or an invalid size.
+        ValueError: Unknown format, impossible counts, tolerance or times, or an invalid limit.
         TimeoutError: Too few devices match after ``timeout`` seconds.
         NVMLError: There is no driver to wait for; without ``wait`` this is a warning.
 
     Warns:
         RuntimeWarning: The driver does not work, GPUs with critical findings are left out, or fewer
             than ``min_count`` devices match.
-        UserWarning: Unknown keyword arguments are given.
     """
     if count is not None:
         min_count = max_count = count
-    _check(format, min_count, max_count, tolerance, kwargs)
-    sizes = memory_limits(min_free_memory, min_total_memory)
-    criteria = Criteria(*sizes, max_gpu_utilization, max_memory_utilization, tolerance)
+    _check(format, min_count, max_count)
+    criteria = criteria_from(
+        min_free_memory, min_total_memory, max_gpu_utilization, max_memory_utilization, tolerance
+    )
     form = (format, force_index, sort, user_names(free_accounts), include_unhealthy, ignore_claims)
     options = SelectOptions(min_count, max_count, *form)
     return _choose_in_time(devices, criteria, options, wait, timeout)
@@ -504,17 +533,10 @@ def _choose(
     return chosen
 
 
-def _check(
-    form: str, min_count: int, max_count: int | None, tolerance: float, others: dict[str, object]
-) -> None:
-    """Check arguments of :func:`select_devices`, and warn its caller about unknown ones."""
-    if others:
-        names = ', '.join(sorted(others))
-        warnings.warn(f'select_devices() ignored unknown keyword arguments: {names}', stacklevel=3)
+def _check(form: str, min_count: int, max_count: int | None) -> None:
+    """Check arguments of :func:`select_devices`."""
     if form not in FORMATS:
         raise ValueError(f"format must be 'index', 'uuid' or 'device', not {form!r}")
-    if not tolerance >= 0:
-        raise ValueError(f'tolerance must be 0 or more, not {tolerance!r}')
     if min_count < 0 or (max_count is not None and max_count < 0):
         raise ValueError(f'counts must be 0 or more, not {min_count!r} and {max_count!r}')
     if max_count is not None and max_count < min_count:

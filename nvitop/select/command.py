@@ -45,9 +45,9 @@ LIMIT_SECONDS = 5.0
 MAX_WAIT_SECONDS = 30 * 86400.0
 _EXAMPLES = """\
 nvisel -n 1 -f 20GiB --wait 8h
-gpus="$(nvisel -n 2 -O uuid)" && CUDA_VISIBLE_DEVICES="$gpus" python train.py
+gpus=$(nvisel -n 2 -f 20GiB -O uuid) && CUDA_VISIBLE_DEVICES=$gpus ./train.py
 nvisel -G 10 --account-as-free
-nvisel --demo half-busy --newline
+nvisel --demo half-busy -G 10 --newline
 """
 _EXIT_STATUS = {
     '0': 'success',
@@ -67,8 +67,8 @@ def make_parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog='nvisel',
         usage=['nvisel [OPTION ...]'],
-        description='Print the GPUs that match all criteria, best first, in the form of\n'
-        'CUDA_VISIBLE_DEVICES.',
+        description='Print the GPUs that match all limits, best first, in the form of\n'
+        'CUDA_VISIBLE_DEVICES. Without limits, all GPUs match, also those in use.',
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
@@ -360,6 +360,16 @@ def _print(selection: Selection, options: argparse.Namespace) -> int:
         if count:
             devices = 'device' if count == 1 else 'devices'
             print_message('nvisel', 'warning', f'{count} {devices} skipped: {reason}')
+    # Without a number and an order, it only translates CUDA_VISIBLE_DEVICES.
+    if selection.not_free and (options.sort or options.max_count is not None):
+        gpus = ', '.join(map(str, selection.not_free))
+        subject = f'GPU {gpus} is' if len(selection.not_free) == 1 else f'GPUs {gpus} are'
+        text = f'{subject} not free: more than 10 % of the memory is in use'
+        text += '\nWithout limits, every GPU matches: add, for example, -f 40GiB -G 10.'
+        print_message('nvisel', 'warning', text)
+    if not identifiers and options.min_count == 0 and options.max_count != 0:
+        text = 'no GPU matches, so that CUDA would show none\n-n 1 makes this an error.'
+        print_message('nvisel', 'warning', text)
     for text in selection.unhealthy:
         print_message('nvisel', 'warning', f'skipped {text}\nUse --include-unhealthy to offer it.')
     if len(identifiers) < options.min_count:

@@ -234,7 +234,7 @@ def test_command_gets_devices_and_its_own_claim_does_not_hide_them(folder: pathl
         (
             '-n 5 --wait 0 true',
             124,
-            'GPUs\nnvitop run: error: waiting for 2 more GPUs, 3 held; gave',
+            'GPUs\nnvitop run: error: waiting for 2 more GPUs, 3 kept for you; gave',
         ),
         ('-n 9 true', 125, '9 GPUs needed, but this machine has 8'),
         ('-t 500GiB true', 125, 'this machine has 0 with 500 GiB of memory'),
@@ -296,7 +296,7 @@ def test_mig_devices_are_claimed_by_their_uuid(folder: pathlib.Path) -> None:
 
 def test_wait_that_ends_gives_back_what_it_has_locked(machine: simulation.Machine) -> None:
     with claimed(2):
-        with pytest.raises(TimeoutError, match='waiting for 1 more GPU, 2 held; gave up'):
+        with pytest.raises(TimeoutError, match='waiting for 1 more GPU, 2 kept for you; gave up'):
             claimed(3).__enter__()
         with claimed(2):
             pass
