@@ -86,8 +86,11 @@ def test_free_mig_device_does_not_fill_with_the_memory_of_its_neighbor() -> None
     parent = SAMPLES['mig'].devices[0]
     parts = [mig(parent, i, '1c.4g.40gb', 1, 40 * GIB, 11 * GIB) for i in (0, 1)]
     running = (process(parts[0], 3, 'x', username='dave', gpu_memory_bytes=11 * GIB),)
-    used, free = panel(machine(parent, *parts, processes=running), 120).lines()[3:]
+    sample = machine(parent, *parts, processes=running)
+    used, free = panel(sample, 120, history=history_of(sample)).lines()[3:]
     assert '11.0/40' in used
+    assert re.search(' -  MEM ▂', used)
+    assert 'MEM' not in free
     assert 'free' in free
     assert 'shared' in free
     assert '▇' not in free

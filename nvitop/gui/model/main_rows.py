@@ -25,7 +25,7 @@ _SHARE, _PAGE_SHARE, _FEWEST, _ENOUGH = 3, 7, 8, 12
 _MOST_LINES, _MOST_MIG_LINES, _MOST_METRIC_LINES = 8, 5, 6
 #: Rows of the host if there is room: its line, and the histories of its CPU and memory; if the only
 #: GPU is asleep, higher ones.
-_HOST_ROWS, _HOST_ROWS_ALONE = (3, 5), 13
+_HOST_ROWS, _HOST_ROWS_ALONE = 3, 13
 #: Minimum width of a column of facts on the page of a GPU.
 FACT_WIDTH = 54
 
@@ -110,7 +110,7 @@ def main_rows(
         [(0, third), (2, target), *((20, n) for n in enough)],
     ]
     if view.show_host:
-        high = (*_HOST_ROWS, *([_HOST_ROWS_ALONE] if is_asleep else []))
+        high = (_HOST_ROWS, *([_HOST_ROWS_ALONE] if is_asleep else []))
         panels.append([(1, 1), *enumerate(high, 25)])
     heights = stack(panels, room)
     host = heights[2] if view.show_host else 0

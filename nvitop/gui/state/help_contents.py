@@ -45,7 +45,7 @@ _MARKS = (
     HelpEntry('hot', 'amber after the state: a problem; press !', WARNING),
     HelpEntry('lost', 'red: the GPU is broken or cannot be used', ERROR),
     HelpEntry('util', 'utilization of GPUs, processes and CPUs', Style(Role.UTILIZATION)),
-    HelpEntry('mem', 'memory; in the place of UTIL: UTIL is not measured', Style(Role.MEMORY)),
+    HelpEntry('mem', 'memory; as a history: UTIL is not measured', Style(Role.MEMORY)),
     HelpEntry('·', 'not measured, or no longer reported', DIM),
     HelpEntry('name', 'your user name', OWN),
     HelpEntry('tagged', 'process that a signal goes to', Style(Role.TAGGED)),

@@ -48,14 +48,14 @@ def draw_history(
 ) -> None:
     """Draw the newest of ``values``, oldest first, from the bottom of ``area`` up, or from its top down.
 
-    ``bound`` is the value that fills the height, without the last eighth, so that rows stay apart. A
-    known value has at least an eighth; an unknown one after the first known value is a dim dot.
+    ``bound`` is the value that fills the height, without the last eighth, or the last two of several
+    lines, so that histories stay apart. A known value has at least an eighth; an unknown one after the first known value is a dim dot.
     """
     if area.is_empty:
         return
     values = values[-area.width :]
     x = area.right - len(values)
-    top = area.height * _LEVELS - 1
+    top = area.height * _LEVELS - min(2, area.height)
     scale = top / bound if bound > 0 else 0.0
     levels = [
         0 if value is None else max(1, min(top, math.ceil(value * scale))) for value in values

@@ -49,8 +49,6 @@ from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 _SELECTED_MARK = '►'
 #: Cells of the label of a fact.
 _LABEL = 13
-#: Minimum lines of a GPU with the history of its memory below the chosen one.
-_WITH_MEMORY = 6
 
 
 class DeviceView(NamedTuple):
@@ -240,23 +238,25 @@ def _draw_row(
             x += buf.write(x, number, text, style, width=max(0, right - x))
     if history is not None and shown.ruler is not None and device.status == 'ok':
         graph = Rect(history.x, y, history.width, area.height)
-        memory = METRICS_BY_NAME['memory_percent'] if is_known(device, 'memory_percent') else None
-        metric: Metric | None = METRICS_BY_NAME[shown.graphs.metric]
-        if memory and (metric == memory or not is_known(device, shown.graphs.metric)):
-            metric = None
-        for drawn, bound in ((metric, top or 100.0), (memory, 100.0)):
-            if drawn is not None and graph.height:
-                height = graph.height
-                if drawn == metric and memory and height >= _WITH_MEMORY:
-                    height -= height // 3
-                values = shown.ruler.values(device.key, drawn.name, history.width)
-                part = graph._replace(height=height)
-                draw_history(buf, part, values, metric_style(drawn), bound=bound)
-                graph = graph.inset(0, height, 0, 0)
+        _draw_history(buf, graph, row, shown.ruler, METRICS_BY_NAME[shown.graphs.metric], top)
     if shown.marked is not None and is_on(shown.marked, device.key):
         buf.write(1, y, _SELECTED_MARK, Style(Role.KEY, bold=True))
     if device.key == shown.selected:
         buf.restyle(Rect(1, y, right, 1), role=Role.SELECTED)
+
+
+def _draw_history(
+    buf: Buffer, area: Rect, row: GpuRow, ruler: Ruler, metric: Metric, top: float | None
+) -> None:
+    """Draw the history of a metric, or that of the memory, with its name, if it has no values."""
+    device, memory, width = row.device, METRICS_BY_NAME['memory_percent'], area.width
+    if not is_known(device, metric.name) and is_known(device, memory.name):
+        if row.is_others_memory:
+            return
+        buf.write(area.x, area.bottom - 1, 'MEM', HEADING)
+        area, metric, top = area.inset(len('MEM') + 1, 0, 0, 0), memory, 100.0
+    values = ruler.values(device.key, metric.name, width)
+    draw_history(buf, area, values, metric_style(metric), bound=top or 100.0)
 
 
 def _draw_silent(buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, lines: int) -> None:

@@ -101,14 +101,15 @@ def _draw_below(
         ('CPU', 'cpu_percent', _CPU, area.y),
         ('MEM', 'memory_percent', _MEMORY, area.y + half),
     )
+    label_x = graph.x - len('CPU') - 1
     for label, metric, style, y in lines:
-        buf.write(cells.x, y, label, HEADING)
+        buf.write(label_x, y + half - 1, label, HEADING)
         if ruler is not None:
             values = ruler.values(HOST, metric, graph.width)
             draw_history(buf, Rect(graph.x, y, graph.width, half), values, style)
-    room = graph.x - 2 - cells.x - _LABEL
+    room = label_x - 2 - cells.x - _LABEL
     if host.cpu_core_percents and room > 0:
-        y = area.y + (half > 1)
+        y = area.y + half - 1
         _draw_cores(buf, Cells(cells.x + _LABEL, room), y, host.cpu_core_percents)
 
 
