@@ -175,7 +175,7 @@ def test_any_screen_is_drawn_safely_and_inside(
     # All borders close: nothing is drawn over them.
     lines = buffer.lines()
     for y in range(1, height - 1):
-        assert lines[y][0] in '│├╭╰', lines[y]
+        assert lines[y][0] in '│├╭╰*', lines[y]
         assert lines[y][-1] in '│┤╮╯', lines[y]
     assert len(process_lines(state)) <= len(state.rows) + len(state.blocks)
     assert panel.processes >= 1

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from nvitop.basics.units import GiB
 from nvitop.gui.model.choices import ProcessFilter, Screen
+from nvitop.gui.state.cursor import current_line
 from nvitop.gui.state.process_rows import build_tree
 from nvitop.sampling.types import (
     DeviceKey,
@@ -102,3 +103,9 @@ def test_lines_have_the_memory_of_all_gpus_and_the_name_of_a_zombie() -> None:
     state = pressed(state_of(sample, width=120, height=20), 't')
     line = next(line for line in lines_of(arrived(state, sample)) if ' 30 ' in line)
     assert re.search(r' 6\.0 +40 .*└─ python3 <defunct>', line)
+
+
+def test_tagged_row_has_a_mark_even_if_it_is_selected() -> None:
+    state = pressed(state_of(with_families(MANY)), 'Down', 't', 'Space', 'Up')
+    (row,) = (line for line in lines_of(state) if line.startswith('│ *'))
+    assert row == lines_of(state)[(current_line(state) or 0) + 3]

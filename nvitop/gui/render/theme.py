@@ -116,8 +116,8 @@ _MONO: Mapping[Role, Paint] = {
     Role.ROOT: Paint(bold=True, underline=True),
     Role.SELECTED: Paint(reverse=True),
     Role.BADGE: Paint(bold=True, reverse=True),
-    Role.TAGGED: Paint(bold=True, underline=True),
-    Role.SELECTED_TAGGED: Paint(reverse=True, bold=True, underline=True),
+    Role.TAGGED: Paint(bold=True),
+    Role.SELECTED_TAGGED: Paint(reverse=True, bold=True),
     Role.INPUT: Paint(bold=True),
 }
 
@@ -142,8 +142,8 @@ _DARK: Mapping[Role, Paint] = {
     Role.ROOT: Paint(bold=True),
     Role.BADGE: Paint(bold=True, reverse=True),
     Role.SELECTED: _SELECTED,
-    Role.TAGGED: _BRIGHT_BLUE._replace(bold=True, underline=True),
-    Role.SELECTED_TAGGED: _SELECTED._replace(bold=True, underline=True),
+    Role.TAGGED: _BRIGHT_BLUE._replace(bold=True),
+    Role.SELECTED_TAGGED: _SELECTED._replace(bold=True),
 }
 
 _RED_BAR = _bar((7, 231), (1, 1, 160))
@@ -176,8 +176,8 @@ _LIGHT: Mapping[Role, Paint] = {
     Role.KEY: _BLUE._replace(bold=True),
     Role.INPUT: _BLUE._replace(bold=True),
     Role.SELECTED: _SELECTED_LIGHT,
-    Role.TAGGED: _BLUE._replace(bold=True, underline=True),
-    Role.SELECTED_TAGGED: _SELECTED_LIGHT._replace(bold=True, underline=True),
+    Role.TAGGED: _BLUE._replace(bold=True),
+    Role.SELECTED_TAGGED: _SELECTED_LIGHT._replace(bold=True),
 }
 
 _ON_SELECTED_LIGHT: Mapping[Role, Paint] = {

@@ -48,7 +48,7 @@ _MARKS = (
     HelpEntry('mem', 'memory; as a history: UTIL is not measured', Style(Role.MEMORY)),
     HelpEntry('·', 'not measured, or no longer reported', DIM),
     HelpEntry('name', 'your user name', OWN),
-    HelpEntry('tagged', 'process that a signal goes to', Style(Role.TAGGED)),
+    HelpEntry('* tagged', 'process or job that a signal goes to', Style(Role.TAGGED)),
     HelpEntry('TYPE', TYPES.replace(' client', ''), PLAIN),
 )
 _STATES = HelpGroup(

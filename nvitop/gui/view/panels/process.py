@@ -34,6 +34,10 @@ NO_LISTS = 'processes are not reported', 'not reported'
 _MAX_OPTIONS = 32
 
 
+#: Mark in the margin of a tagged process or job, next to the bar of the selected one.
+TAG = '*'
+
+
 def row_style(
     process: ProcessSample | HostProcessSample, *, is_selected: bool, is_tagged: bool
 ) -> Style:
@@ -196,9 +200,8 @@ def _draw_line(
     process, job = line.process, line.job
     is_child = job is not None and not line.is_job
     tagged = [each.key in listed.tagged for each in line.processes]
-    style = row_style(
-        process, is_selected=line.key == listed.selected, is_tagged=bool(tagged) and all(tagged)
-    )
+    is_tagged = bool(tagged) and all(tagged)
+    style = row_style(process, is_selected=line.key == listed.selected, is_tagged=is_tagged)
     if line.is_job and not line.is_folded and style == PLAIN:
         style = PLAIN._replace(bold=True)
     buf.hit(area.inset(1, 0), 'process' if not line.is_job else 'job', line.key)
@@ -231,6 +234,8 @@ def _draw_line(
             draw_cell(buf, each.x, y, each, text, cell)
     if is_marked:
         buf.restyle(area.inset(1, 0), role=style.role)
+    if is_tagged:
+        buf.write(area.x, y, TAG, Style(Role.TAGGED))
     if line.is_job:
         mark = _FOLDED if line.is_folded else _UNFOLDED
         buf.write(x, y, mark, style if is_marked else Style(Role.KEY, bold=True))

@@ -19,6 +19,7 @@ from nvitop.gui.state.process_rows import TreeRow
 from nvitop.gui.state.selection import tree_tags
 from nvitop.gui.view.hints import draw_screen_title, shown_key
 from nvitop.gui.view.panels.process import (
+    TAG,
     Limits,
     no_match_message,
     no_processes_message,
@@ -74,6 +75,9 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
         first=layout.scroll_y,
         wanted=state.tree_widths,
     )
+    for line in layout.shown:
+        if rows[line].key in tagged:
+            buf.write(0, layout.row_of(line), TAG, style_of(rows[line]))
     if not rows:
         draw_message(buf, layout.area, _empty_message(state), DIM)
 
