@@ -205,7 +205,7 @@ PROBLEMS = ScreenSpec(
     menu=('h', 'Enter', 'F6', '/', 'n N', '\\', 'z', 'q'),
     lines=listed_problems,
     demand=problems_demand,
-    margins=lambda state: (1, 1 + (DETAIL if state.height >= WITH_DETAIL else 0)),
+    margins=lambda state: (1, DETAIL if state.height >= WITH_DETAIL else 0),
     texts=lambda state: [
         f'{line.where} {line.what} {line.reason}' for line in listed_problems(state)
     ],

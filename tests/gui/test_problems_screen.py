@@ -52,4 +52,4 @@ def test_failed_signal_is_listed_as_a_problem() -> None:
     state, _ = update_all(state, (ClockTicked(99.0, NOW), KeyPressed('!')))
     text = text_of(state)
     assert f'process {key.pid}  SIGTERM: not permitted' in text
-    assert 'Past: once, 03:04:05' in text
+    assert 'SIGTERM: not permitted (past: once, 03:04:05)' in text

@@ -73,16 +73,17 @@ def test_own_cost_is_that_of_the_samples_after_the_first() -> None:
         (11.0, Cost(0.004, 40, 1.01)),
         (14.0, Cost(0.002, 20, 1.04)),
     ]
+    state = after(state_of(SAMPLES['h100x8']), KeyPressed('h'))
     for measured, words in (
-        (costs, 'nvitop itself in the last 4 s: 1.0% CPU, 15 NVML calls/s, 3.0 ms per sample'),
-        ([costs[0], costs[0]], 'nvitop itself: not measured yet'),
+        (costs, 'used 1.0% CPU, 15 NVML calls/s and 3.0 ms per sample in the last 4 s'),
+        ([costs[0], costs[0]], ''),
     ):
-        state = after(state_of(SAMPLES['h100x8']), KeyPressed('!'))
-        state = state._replace(tally=Tally(costs=tuple(measured)))
-        assert words in draw_frame(state, History()).lines()[-2]
+        title = draw_frame(state._replace(tally=Tally(costs=tuple(measured))), History()).lines()[1]
+        assert words in title
+        assert ('CPU' in title) == bool(words)
 
 
-def test_problems_of_a_gpu_are_together_and_say_each_thing_once() -> None:
+def test_problems_are_in_the_order_of_severity_and_say_each_thing_once() -> None:
     def row(gpu: int, what: str, reason: str, kind: Any, severity: Any = None) -> ProblemCount:
         return ProblemCount(DeviceKey(gpu), what, reason, kind, 9.0, 9.0, severity=severity)
 
@@ -100,16 +101,16 @@ def test_problems_of_a_gpu_are_together_and_say_each_thing_once() -> None:
     lines = problem_lines(rows)
     assert [(line.where, line.what, line.value_count) for line in lines] == [
         ('GPU 4', 'lost', 1),
-        ('GPU 4', 'late', 1),
         ('GPU 2', 'slowed', 1),
-        ('GPU 2', 'fan_speed', 1),
+        ('GPU 4', 'late', 1),
         ('GPU 3', 'unreadable values', 1),
+        ('GPU 2', 'fan_speed', 1),
         ('GPU 5', 'clock, power_usage', 2),
         ('GPU 6', 'power_usage', 1),
         ('GPU 0,1', 'fan, numa', 2),
     ]
     unknown = 'unknown driver error'
-    assert lines[4].reason == f'temperature, max temperature: {unknown}'
-    assert lines[4].brief == f'temperature and 1 more: {unknown}'
+    assert lines[3].reason == f'temperature, max temperature: {unknown}'
+    assert lines[3].brief == f'temperature and 1 more: {unknown}'
     past = [line._replace(is_current=False) for line in rows[:2]]
     assert len(problem_lines(past)) == 2

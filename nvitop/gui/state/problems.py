@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
 
 from nvitop.gui.model.format import join_labels
 from nvitop.health import SEVERITIES, Finding, is_wrong
@@ -112,21 +112,17 @@ _EXPLAINED: dict[str, ProblemKind] = {
 def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
     """Return the lines of the problems screen: failures before missing values, current before past.
 
-    Failures of the device with the most severe finding come first, its most severe one at the top.
+    Findings come first, the most severe ones at the top, and those of one device together.
     If several devices or processes share a problem, it is one line with the highest of their counts.
     So are the values that a device cannot read for the same reason. A missing value never becomes
     past, because the value is still missing while its device is lost.
     """
     rows = _without_explained(list(counts))
     shared: dict[tuple[str, str, str, ProblemKind, bool], list[ProblemCount]] = {}
-    worst: dict[Subject, int] = {}
     for row in rows:
         is_past = row.is_failure and not row.is_current
         key = (row.what, row.reason, row.action, row.kind, is_past)
         shared.setdefault(key, []).append(row)
-        if row.severity is not None and row.is_current:
-            gravity = SEVERITIES.index(row.severity)
-            worst[row.subject] = min(gravity, worst.get(row.subject, gravity))
     lines: dict[tuple[object, ...], list[ProblemCount]] = {}
     for key, group in shared.items():
         first = group[0]
@@ -135,7 +131,7 @@ def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
         of_device = all(isinstance(subject, DeviceKey) for subject in subjects)
         same = (subjects, first.reason, first.kind) if is_value and of_device else key
         lines.setdefault(same, []).extend(group)
-    return tuple(_line(rows) for rows in sorted(lines.values(), key=lambda g: _gravity(g, worst)))
+    return tuple(_line(rows) for rows in sorted(lines.values(), key=_gravity))
 
 
 def missing_values(lines: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
@@ -214,19 +210,17 @@ def _line(rows: list[ProblemCount]) -> ProblemCount:
     )
 
 
-def _gravity(rows: list[ProblemCount], worst: Mapping[Subject, int]) -> tuple[object, ...]:
-    """Return the sort key of a line: the problems of one device are together, those of devices that
-    do not respond come before single values."""
+def _gravity(rows: list[ProblemCount]) -> tuple[object, ...]:
+    """Return the sort key of a line: findings by severity and then by device; devices that do not
+    respond come before single values."""
     first = rows[0]
     is_past = not any(row.is_current for row in rows)
     subjects = sorted(subject_order(row.subject) for row in rows)
     begin = (not first.is_failure, first.kind == 'na', is_past)
-    known = [worst[row.subject] for row in rows if row.subject in worst]
-    if known and first.is_failure and not is_past:
-        own = len(SEVERITIES) if first.severity is None else SEVERITIES.index(first.severity)
-        return (*begin, 0, min(known), subjects[:1], own, '', first.what)
+    if first.severity is not None and first.is_failure and not is_past:
+        return (*begin, 0, SEVERITIES.index(first.severity), subjects[:1], first.what)
     order = 2 if is_past or first.what != STATUS else 1
-    return (*begin, order, -max(row.last for row in rows), subjects, 0, '', first.what)
+    return (*begin, order, -max(row.last for row in rows), subjects, first.what)
 
 
 def count_problems(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from nvitop.gui.model import format as fmt
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer
@@ -26,7 +27,7 @@ def draw_help(buf: Buffer, state: AppState) -> None:
     title, first = f'nvitop {state.version}', layout.shown.start
     if layout.length > layout.area.height:
         title += f' · lines {first + 1} to {layout.shown.stop} of {len(lines)}'
-    draw_screen_title(buf, state, [title])
+    draw_screen_title(buf, state, [title], [_cost(state)])
     readonly = '  (read-only: dim keys do nothing)' if state.view.readonly else ''
     draw_bar_row(buf, 1, f' Help{readonly}' if first == 0 else '')
     for x, heading in _headings_above(lines, first).items():
@@ -38,6 +39,25 @@ def draw_help(buf: Buffer, state: AppState) -> None:
                 buf.write(x, y, keys.rstrip(), style)
                 x += cell_width(keys) + 1
             x += buf.write(x, y, text, PLAIN if keys else style)
+
+
+def _cost(state: AppState) -> tuple[str, ...]:
+    """Return what nvitop itself uses, from the longest form to the shortest."""
+    costs = state.shown_tally.costs
+    seconds = costs[-1][0] - costs[0][0] if costs else 0.0
+    if seconds <= 0:
+        return ()
+    (_, first), (_, last) = costs[0], costs[-1]
+    later = [cost for _, cost in costs[1:]]
+    used = max(0.0, last.cpu_seconds - first.cpu_seconds)
+    cpu = f'{fmt.format_percent(100.0 * used / seconds)} CPU'
+    calls = f'{sum(cost.nvml_calls for cost in later) / seconds:.0f} NVML calls/s'
+    sample = f'{1000 * sum(cost.seconds for cost in later) / len(later):.1f} ms'
+    return (
+        f'used {cpu}, {calls} and {sample} per sample in the last {seconds:.0f} s',
+        f'uses {cpu}, {calls}',
+        cpu,
+    )
 
 
 def _headings_above(lines: Sequence[Sequence[HelpEntry]], first: int) -> dict[int, str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The problems screen: what is wrong since when, why values are missing, and the cost of nvitop.
+"""The problems screen: what is wrong since when, and why values are missing.
 
 The events screen of a replay: what happened, and when.
 """
@@ -48,34 +48,30 @@ def _severity(line: ProblemCount) -> tuple[str, str, Style]:
         return '○', 'past', DIM
     if line.severity in ('warning', 'unknown') or line.kind in _WARNINGS:
         return '▲', 'unknown' if line.severity == 'unknown' else 'warning', WARNING
-    return '●', 'CRITICAL' if line.severity == 'critical' else 'failed', ERROR
+    return '●', 'critical' if line.severity == 'critical' else 'failed', ERROR
 
 
 def draw_problems(buf: Buffer, state: AppState) -> None:
     """Draw the screen: a card of two rows for each problem, and the selected one in full."""
     lines, layout, cursor = listed_problems(state), lines_layout(state), current_line(state)
     draw_screen_title(buf, state, [_title(lines), 'Problems'])
-    is_whole = False
     for number in layout.shown:
-        is_current = number == cursor
         y = layout.row_of(number)
-        is_drawn_whole = _draw_card(buf, y, lines[number], state, is_current=is_current)
-        is_whole = is_whole or (is_current and is_drawn_whole)
+        _draw_card(buf, y, lines[number], state, is_current=number == cursor)
     if not lines:
         text = 'No problem matches the filter' if state.problem_query else 'No problems'
         draw_message(buf, layout.area, text, DIM)
-    elif layout.area.bottom + 1 < buf.height - 1 and cursor is not None:
+    elif layout.area.bottom + 1 < buf.height and cursor is not None:
         y = layout.row_of(layout.shown.stop)
         draw_section(buf, y, safe(lines[cursor].where))
-        below = Rect(0, y + 1, buf.width, buf.height - 2 - y)
-        draw_message(buf, below, _in_full(lines[cursor], state, below, is_whole=is_whole))
-    buf.write(0, buf.height - 1, clip(_cost(state, buf.width), buf.width), DIM)
+        below = Rect(0, y + 1, buf.width, buf.height - 1 - y)
+        draw_message(buf, below, _in_full(lines[cursor], state, below))
 
 
 def _draw_card(
     buf: Buffer, y: int, line: ProblemCount, state: AppState, *, is_current: bool
-) -> bool:
-    """Draw a problem in two rows; return whether it is there in full."""
+) -> None:
+    """Draw a problem in two rows."""
     mark, word, style = _severity(line)
     if is_current:
         buf.write(0, y, '►', _CURSOR)
@@ -95,8 +91,6 @@ def _draw_card(
     left = _INDENT + _WORD
     advice = safe(line.action)
     buf.write(left, y + 1, clip(advice, max(0, buf.width - left)), DIM)
-    is_short = cell_width(text) <= end - x and left + cell_width(advice) <= buf.width
-    return is_short and not line.brief and line.value_count == 1
 
 
 def _title(lines: tuple[ProblemCount, ...]) -> str:
@@ -104,43 +98,19 @@ def _title(lines: tuple[ProblemCount, ...]) -> str:
     return f'Problems {sum(failures)} now, {len(failures) - sum(failures)} past'
 
 
-def _in_full(line: ProblemCount, state: AppState, area: Rect, *, is_whole: bool) -> str:
-    """Return the whole problem in words, with what to do and then its times, as far as they fit.
-
-    ``is_whole``: all words are on the card already.
-    """
+def _in_full(line: ProblemCount, state: AppState, area: Rect) -> str:
+    """Return the whole problem in words, with its times and what to do, as far as they fit."""
     first, last = (fmt.format_moment(when, state.timestamp) for when in (line.first, line.last))
     often = f'in {line.times} samples'
     if line.is_current:
         times = f'now, since {first}' if line.times == 1 else f'now, {often} since {first}'
     else:
         times = f'past: once, {last}' if line.times == 1 else f'past: {often}, {first} to {last}'
-    if is_whole and line.is_failure:
-        return times[0].upper() + times[1:]
     names = ', '.join(value_words(name) for name in line.what.split(', '))
     text = safe(f'{names}: {line.reason}')
     action = f'. {line.action}' if line.action else ''
     forms = (f'{text} ({times}){action}', f'{text}{action}', text)
     return next((form for form in forms if len(wrap(form, area.width - 2)) <= area.height), text)
-
-
-def _cost(state: AppState, width: int) -> str:
-    costs = state.shown_tally.costs
-    seconds = costs[-1][0] - costs[0][0] if costs else 0.0
-    if seconds <= 0:
-        return 'nvitop itself: not measured yet'
-    (_, first), (_, last) = costs[0], costs[-1]
-    later = [cost for _, cost in costs[1:]]
-    used = max(0.0, last.cpu_seconds - first.cpu_seconds)
-    cpu = f'{fmt.format_percent(100.0 * used / seconds)} CPU'
-    calls = f'{sum(cost.nvml_calls for cost in later) / seconds:.0f} NVML calls/s'
-    sample = f'{1000 * sum(cost.seconds for cost in later) / len(later):.1f} ms'
-    texts = (
-        f'nvitop itself in the last {seconds:.0f} s: {cpu}, {calls}, {sample} per sample',
-        f'nvitop: {cpu}, {calls}',
-        f'nvitop: {cpu}',
-    )
-    return next((text for text in texts if len(text) <= width), texts[-1])
 
 
 #: Kinds of events that need attention, and those about the recorder only.
