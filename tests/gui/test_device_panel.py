@@ -89,7 +89,7 @@ def test_free_mig_device_does_not_fill_with_the_memory_of_its_neighbor() -> None
     sample = machine(parent, *parts, processes=running)
     used, free = panel(sample, 120, history=history_of(sample)).lines()[3:]
     assert '11.0/40' in used
-    assert re.search(' -  MEM ▂', used)
+    assert re.search(' - +MEM ▂', used)
     assert 'MEM' not in free
     assert 'free' in free
     assert 'shared' in free
@@ -212,3 +212,21 @@ def test_first_line_keeps_the_problem_before_who_is_busy() -> None:
     for room in (24, 30, 40):
         texts = fit([*answers(rows), Item(('03:04',), rank=5)], room, 3)
         assert '! GPU 1 remap' in texts, texts
+
+
+def test_facts_keep_their_places_and_a_problem_comes_after_them() -> None:
+    good = gpu(0, 'A', memory_temperature_celsius=50, memory_utilization_percent=9)
+    wrong = gpu(1, 'A', memory_temperature_celsius=51, memory_utilization_percent=9)
+    wrong = wrong._replace(remapped_rows_pending=True, temperature_celsius=None)
+    for lines, width in ((2, 100), (3, 120), (4, 140), (4, 220)):
+        drawn = panel(machine(good, wrong), width, lines).lines()[2:]
+        above, below = drawn[:lines], drawn[lines:]
+        assert above[1].index('110/') == below[1].index('110/')
+        assert 'N/A ' in below[1]
+        assert below[1].index('pending row') > below[1].index('MHz')
+        assert all(line.strip('│ ') for line in above)
+        text = ' '.join(line.strip('│ ') for line in below)
+        assert lines < 3 or 'Running work is not affected' in text or 'reset -i 1)' in text
+        for word in ('mem bw', 'mem temp'):
+            places = {line.index(word) for line in drawn if word in line}
+            assert len(places) < 2

@@ -187,8 +187,6 @@ class LineFact(NamedTuple):
     align: str = '<'
     #: The column below which it begins if there is room.
     below: str = ''
-    #: Whether it never is in the first line of facts.
-    is_later: bool = False
 
 
 def _words(label: str, text_of: Callable[[DeviceSample], str]) -> Callable[[GpuRow, int], Pieces]:
@@ -203,28 +201,29 @@ def _words(label: str, text_of: Callable[[DeviceSample], str]) -> Callable[[GpuR
     return pieces
 
 
-def _ecc_errors(device: DeviceSample) -> str:
-    return fmt.format_count(device.total_volatile_uncorrected_ecc_errors or None)
-
-
-def _narrow_link(device: DeviceSample) -> str:
+def _pcie_link(device: DeviceSample) -> str:
     width, most = device.pcie_link_width, device.info.max_pcie_link_width
-    return f'x{width} of x{most}' if width and most and width < most else fmt.NOT_AVAILABLE
+    if width and most and width < most:
+        return f'x{width} of x{most}'
+    return fmt.NOT_AVAILABLE if not width else f'x{width}'
 
 
-#: Facts below the row of a GPU, the most important first. A problem follows the third one. What no row
-#: has words for, such as a narrow PCIe link, has no place.
+def _slowdown(device: DeviceSample) -> str:
+    return fmt.format_measured('°C', device.info.temperature_slowdown_threshold_celsius)
+
+
+#: Facts below the row of a GPU, the most important first. The first line has those below a column, and
+#: then the problem.
 LINE_FACTS: tuple[LineFact, ...] = (
     LineFact(4, _temperature, 'temperature', '>', 'state'),
     LineFact(11, _power, 'power_usage', '>', 'user'),
     LineFact(8, _clock, 'sm_clock', '>', 'job'),
     LineFact(11, _words('mem bw', lambda device: fmt.format_share(device.memory_utilization_percent)), 'memory_utilization'),
-    LineFact(8, _words('fan', lambda device: fmt.format_share(device.fan_speed_percent)), 'fan_speed'),
     LineFact(13, _words('mem temp', lambda device: fmt.format_measured('°C', device.memory_temperature_celsius)), 'memory_temperature'),
-    LineFact(15, _words('PCIe', _narrow_link), 'pcie_link_width'),
-    LineFact(14, _words('ECC errors', _ecc_errors), 'total_volatile_uncorrected_ecc_errors'),
-    LineFact(17, _words('mem clock', lambda device: fmt.format_measured('MHz', device.memory_clock_mhz)), 'memory_clock', is_later=True),
-    LineFact(8, _words('perf', lambda device: fmt.format_word(device.performance_state)), 'performance_state', is_later=True),
+    LineFact(8, _words('fan', lambda device: fmt.format_share(device.fan_speed_percent)), 'fan_speed'),
+    LineFact(15, _words('ECC errors', lambda device: fmt.format_count(device.total_volatile_uncorrected_ecc_errors)), 'total_volatile_uncorrected_ecc_errors'),
+    LineFact(15, _words('PCIe', _pcie_link), 'pcie_link_width'),
+    LineFact(14, _words('slows at', _slowdown), 'temperature_slowdown_threshold'),
 )  # fmt: skip
 _LINE_METRICS = frozenset(fact.metric for fact in LINE_FACTS)
 _TALL_TEXTS: dict[str, Callable[[GpuRow, int], Pieces]] = {

@@ -16,6 +16,7 @@ from nvitop.gui.model.device_columns import (
     FACTS,
     LINE_FACTS,
     TALL_COLUMNS,
+    LineFact,
     Pieces,
     device_widths,
     is_known,
@@ -296,9 +297,9 @@ def _draw_asleep(buf: Buffer, line: Rect, device: DeviceSample, *, is_selected: 
 def _facts(
     row: GpuRow, width: int, lines: int, rows: Sequence[GpuRow], starts: Mapping[str, int]
 ) -> list[Pieces]:
-    """Return the lines below the first one: facts that any GPU has, the problem and what to do.
+    """Return the lines below the first one: facts at the same place for any GPU, the problem and what to do.
 
-    ``starts`` are the columns of the first line.
+    ``starts`` are the columns of the first line. What to do covers the last facts.
     """
     if lines < 1:
         return []
@@ -308,36 +309,49 @@ def _facts(
         if any(is_known(each.device, fact.metric) and fact.text(each, fact.width) for each in rows)
     ]
     limit = max([(each.device.power_limit_mw or 0) // 1000 for each in rows])
-    found: list[list[tuple[str, Style]]] = [[]]
-    has_problem = bool(row.problem or row.held_words)
+    first: list[tuple[str, Style]] = []
     cells = 0
-
-    def add_problem() -> None:
-        found[-1].append(_problem_that_fits(row, max(0, width - cells), has_advice=lines < 2))
-        if row.advice and row.is_wrong:
-            most = lines - len(found)
-            found.extend(
-                [(line, DIM)] for line in (wrap(row.advice, width, most) if most > 0 else ())
-            )
-
-    for number, fact in enumerate(known):
-        if has_problem and (number == _BEFORE_PROBLEM or cells + fact.width + 2 + _PROBLEM > width):
-            add_problem()
-            has_problem = False
-            cells = width
-        if cells and (cells + fact.width > width or (fact.is_later and len(found) == 1)):
-            found.append([])
-            cells = 0
-        start = max(cells, starts.get(fact.below, 0) if len(found) == 1 else 0)
+    for fact in known:
+        start = max(cells, starts.get(fact.below, 0))
         size = fact.width if fact.metric != 'power_usage' else 2 * len(str(limit)) + 3
-        pieces = fact.text(row, fact.width) if is_known(row.device, fact.metric) else ()
-        pad = max(0, size - sum(cell_width(text) for text, _ in pieces))
-        before, after = (pad, 0) if fact.align == '>' else (0, pad)
-        found[-1] += [(' ' * (start - cells + before), PLAIN), *pieces, (' ' * (after + 2), PLAIN)]
+        if start + size > width - (0 if fact.below else _PROBLEM):
+            break
+        first += _padded(fact, row, start - cells, size)
         cells = start + size + 2
-    if has_problem:
-        add_problem()
-    return list(found)
+        known = known[1:]
+    columns = max(1, min(width // (_FACT + 2), -(-len(known) // max(1, lines - 1))))
+    found: list[Pieces] = [first]
+    for start in range(0, len(known), columns):
+        line = [_padded(fact, row, 0, _FACT) for fact in known[start : start + columns]]
+        found.append([piece for pieces in line for piece in pieces])
+    del found[lines:]
+    if not row.problem and not row.held_words:
+        return found
+    text, style = _problem_that_fits(row, max(0, width - cells), has_advice=lines < 2)
+    found[0] = [*first, (text, style)]
+    if row.advice and row.is_wrong and lines > 1:
+        advice = _lines_of(row.advice, width, lines - 1)
+        found[1:] = [*found[1 : lines - len(advice)], *([(line, DIM)] for line in advice)]
+    return found
+
+
+def _padded(fact: LineFact, row: GpuRow, before: int, size: int) -> list[tuple[str, Style]]:
+    pieces = fact.text(row, size)
+    pad = max(0, size - sum(cell_width(text) for text, _ in pieces))
+    left, right = (pad, 0) if fact.align == '>' else (0, pad)
+    return [(' ' * (before + left), PLAIN), *pieces, (' ' * (right + 2), PLAIN)]
+
+
+def _lines_of(advice: str, width: int, most: int) -> list[str]:
+    """Return lines of advice: each sentence in lines of its own if they fit, else as much as fits."""
+    whole = wrap(advice, width)
+    first, dot, rest = advice.partition('. ')
+    if len(whole) == 1 or not dot:
+        return wrap(advice, width, most)
+    by_sentence = [*wrap(f'{first}.', width), *wrap(rest, width)]
+    if len(by_sentence) <= most:
+        return by_sentence
+    return whole if len(whole) <= most else wrap(first, width, most)
 
 
 def _problem_that_fits(row: GpuRow, room: int, *, has_advice: bool) -> tuple[str, Style]:
@@ -358,8 +372,8 @@ def _problem_that_fits(row: GpuRow, room: int, *, has_advice: bool) -> tuple[str
     return next((form for form in forms if cell_width(form) <= room), clip(forms[-1], room)), style
 
 
-#: Number of facts before the problem in the second line, if it has this number of cells.
-_BEFORE_PROBLEM, _PROBLEM = 3, 33
+#: Cells that later facts leave in the line below the first one for a problem; cells of a later fact.
+_PROBLEM, _FACT = 40, 18
 
 
 def _draw_free(
