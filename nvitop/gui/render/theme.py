@@ -150,7 +150,7 @@ _RED_BAR = _bar((7, 231), (1, 1, 160))
 #: With few colors, all hues are too close to the background of the row.
 _ON_SELECTED: Mapping[Role, Paint] = {
     Role.UTILIZATION: _paint(153, 0),
-    Role.MEMORY: _paint(225, 0),
+    Role.MEMORY: _paint(189, 0),
     Role.OTHER: _paint(195, 0),
     Role.IDLE: _bar((0, 16), (2, 10, 83)),
     Role.WARNING: _bar((0, 16), (3, 11, 214)),

@@ -40,7 +40,7 @@ Usage = Mapping['tuple[str | None, DeviceKey]', float]
 
 _MEMORY, _UTILIZATION = Style(Role.MEMORY), Style(Role.UTILIZATION)
 #: Cells of a GPU in the map with its gap, and those of all other columns that stay.
-_GPU_CELLS, _OTHER_CELLS = 5, 44
+_GPU_CELLS, _OTHER_CELLS = 6, 44
 #: Columns of the processes of a user, and those of their graphs.
 _DETAILS = ('gpu', 'pid', 'type', 'owner', 'gpu_memory', 'idle', 'sm', 'command')
 _LABEL_CELLS = 8
@@ -125,13 +125,13 @@ def draw_users(buf: Buffer, state: AppState, history: History) -> None:
         arrow=order_arrow(state, Screen.USERS),
     )
     y = layout.area.y + min(len(users), layout.area.height)
-    buf.write(placed[0].x, y, 'free', HEADING)
     free = tuple(row.device.key for row in devices if row.is_free)
-    by_label = {row.device.key.label: row for row in devices}
+    if free:
+        buf.write(placed[0].x, y, 'free', HEADING)
+    headings = {_heading(key) for key in free}
     for each in placed:
-        row = by_label.get(each.column.title)
-        if row is not None and each.column.name == 'gpu':
-            draw_cell(buf, each.x, y, each, _free(row, each.width), PLAIN)
+        if each.column.name == 'gpu' and each.column.title in headings:
+            draw_cell(buf, each.x, y, each, (('free', IDLE),), PLAIN)
         elif each.column.name == 'devices' and free:
             draw_cell(buf, each.x, y, each, ((devices_text(free), IDLE),), PLAIN)
     if layout.area.bottom + 1 < buf.height and cursor is not None:
@@ -159,7 +159,7 @@ def _columns(
                 text = functools.partial(_share, row, usage)
                 column = Column(
                     'gpu',
-                    row.device.key.label,
+                    _heading(row.device.key),
                     (_GPU_CELLS - 1,),
                     '',
                     text,
@@ -182,11 +182,9 @@ def _share(row: GpuRow, usage: Usage, user: UserSummary, width: int) -> Content:
     return bar_pieces(100.0 * used / total, width, _MEMORY)
 
 
-def _free(row: GpuRow, width: int) -> Content:
-    if row.is_free:
-        return (('free', IDLE),)
-    percent = row.device.memory_percent
-    return '' if percent is None else bar_pieces(100.0 - percent, width, DIM)
+def _heading(device: DeviceKey) -> str:
+    text = f'GPU {device.label}'
+    return text if len(text) < _GPU_CELLS else device.label
 
 
 def _draw_detail(
@@ -224,16 +222,16 @@ def _draw_detail(
     draw_table(buf, table, columns, rows)
     if not graphs:
         return
-    draw_section(buf, below.y, f'utilization of {"its GPU" if graphs == 1 else "their GPUs"}')
+    draw_section(buf, below.y, f'Utilization of {"its GPU" if graphs == 1 else "their GPUs"}')
     ruler = ruler_of(state, history)
     right = below.inset(_LABEL_CELLS, 1, 0, 0)
     lines = max(1, min(_MOST_LINES, (right.height - 1) // graphs))
     for number, row in enumerate(shown[:graphs]):
-        y = right.y + number * lines
+        y = right.y + 1 + number * lines
         buf.write(below.x, y, f'GPU {row.device.key.label}', HEADING)
         values = ruler.values(row.device.key, 'gpu_utilization', right.width)
         draw_history(buf, Rect(right.x, y, right.width, lines), values, _UTILIZATION)
-    draw_ruler(buf, Rect(right.x, right.y + graphs * lines, right.width, 1), ruler)
+    draw_ruler(buf, Rect(right.x, right.y, right.width, 1), ruler)
 
 
 def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
