@@ -79,6 +79,18 @@ def test_page_of_a_gpu_shows_all_its_metrics_and_facts() -> None:
     assert (back.main.shows_page, back.main.selected_device) == (False, EIGHT.devices[3].key)
 
 
+def test_arrows_move_among_gpus_while_one_is_selected_and_then_among_its_processes() -> None:
+    chosen = pressed(state_on('h100x8', 140, 50), 'Tab', 'Down', 'Down', 'Up')
+    assert (chosen.main.selected_device, chosen.selected) == (EIGHT.devices[1].key, None)
+    assert pressed(chosen, 'Up', 'Up').main.selected_device == EIGHT.devices[0].key
+    page = pressed(chosen, 'Enter')
+    assert page.main.shows_page
+    process = pressed(page, 'Down')
+    assert process.selected is not None
+    assert process.selected.device == EIGHT.devices[1].key
+    assert pressed(chosen, 'Esc', 'Down').main.selected_device is None
+
+
 @pytest.mark.parametrize('count', [1, 3])
 def test_page_ends_when_its_gpu_vanishes(count: int) -> None:
     state = pressed(state_of(EIGHT), '7', 'Enter')

@@ -143,8 +143,8 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Alt-m',), 'toggle-mouse', actions.toggle_mouse, 'mouse: nvitop or terminal', _NOT_HELP, VIEW),
     Binding(('Ctrl-Z',), 'suspend', actions.suspend, 'suspend (resume with fg)', ALL_SCREENS, VIEW, suspends=True),
     # moving
-    Binding(('Up', 'k', 'Alt-k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous process or line', _LINES, MOVE, hint='select', is_pointless=navigation.has_selection),
-    Binding(('Down', 'j', 'Alt-j'), 'select-next', partial(navigation.move_by_lines, step=1), 'next process or line', _LINES, MOVE),
+    Binding(('Up', 'k', 'Alt-k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous process, GPU or line', _LINES, MOVE, hint='select', is_pointless=navigation.has_selection, hint_in=lambda state: 'other GPU' if navigation.moves_gpus(state) else 'select'),
+    Binding(('Down', 'j', 'Alt-j'), 'select-next', partial(navigation.move_by_lines, step=1), 'next process, GPU or line', _LINES, MOVE),
     Binding(('Shift-Tab',), 'select-previous', partial(navigation.move_by_lines, step=-1), '', _LINES - _MAIN - _SIGNAL, MOVE),
     Binding(('Tab',), 'select-next', partial(navigation.move_by_lines, step=1), '', _LINES - _MAIN - _SIGNAL, MOVE),
     Binding(('Tab',), 'next-device', partial(selection.select_next_device, step=1), 'next GPU: its processes', _MAIN, MOVE, hint='GPU'),

@@ -35,7 +35,9 @@ MAX_SCROLL = 1 << 16
 
 
 def move_by_lines(state: AppState, step: int) -> Result:
-    """Move by a number of lines. Ring the bell at the end of a list with a selection."""
+    """Move by a number of lines, or of GPUs while one is selected; ring the bell at the end."""
+    if moves_gpus(state):
+        return _move_by_devices(state, step)
     spec = state.spec
     if not spec.has_lines:
         return state, ()
@@ -47,6 +49,24 @@ def move_by_lines(state: AppState, step: int) -> Result:
     if spec.can_deselect and current_line(moved) == line:
         return moved, (RingBell(),)
     return moved, ()
+
+
+def moves_gpus(state: AppState) -> bool:
+    """Whether a GPU of several is selected and no process, so that arrows move among GPUs."""
+    return (
+        state.screen is Screen.MAIN
+        and state.main.selected_device is not None
+        and not state.main.shows_page
+        and state.position.key is None
+    )
+
+
+def _move_by_devices(state: AppState, step: int) -> Result:
+    keys = [device.key for device in state.shown.devices]
+    selected = state.main.selected_device
+    place = keys.index(selected) if selected in keys else 0
+    to = max(0, min(place + step, len(keys) - 1))
+    return (state, (RingBell(),)) if to == place else (select_device(state, keys[to]), ())
 
 
 def move_by_pages(state: AppState, step: float) -> Result:
