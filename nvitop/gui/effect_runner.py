@@ -28,14 +28,16 @@ START_TIME_TOLERANCE = 0.005
 def signal_number(
     name: str, *, platform: str = sys.platform, numbers: Mapping[str, object] = vars(signal)
 ) -> int:
-    """Return the number for ``os.kill`` of SIGTERM, SIGKILL or SIGINT.
+    """Return the number for ``os.kill`` of a signal.
 
     Windows has no signals: ``os.kill`` terminates the process with any number except that of
     Ctrl-C. Raises :class:`ValueError` if the platform has no such signal.
     """
     if platform == 'win32':
-        name = 'CTRL_C_EVENT' if name == 'SIGINT' else 'SIGTERM'
-    number = numbers.get(name)
+        same = {'SIGINT': 'CTRL_C_EVENT', 'SIGTERM': 'SIGTERM', 'SIGKILL': 'SIGTERM'}
+        number = numbers.get(same.get(name, ''))
+    else:
+        number = numbers.get(name)
     if not isinstance(number, int):
         raise ValueError(f'this system has no {name}')
     return int(number)

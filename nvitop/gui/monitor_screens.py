@@ -140,7 +140,7 @@ MAIN = ScreenSpec(
     draw=draw_main_screen,
     menu=(
         *('h', 'S s', 'n N', 'PageUp PageDown', 'Up Down', 'Tab', 'Enter', 'T', 'K', 'e', 'Space'),
-        *('Esc', '\\', 'F6', '!', 'U', '/', 't', 'J', 'C', 'z', '( )', '{ }', 'b', 'q'),
+        *('Esc', '\\', 'F6', '!', 'u', '/', 't', 'J', 'C', 'z', '( )', '{ }', 'b', 'q'),
     ),
     lines=process_lines,
     demand=main_demand,
@@ -155,7 +155,7 @@ TREE = ScreenSpec(
     draw=_now(draw_tree),
     menu=(
         *('h', 'S s', 'n N', 'Up Down', 'T', 'K', 'e', 'Space', 'x', 'Esc'),
-        *('/', '\\', 'U', '!', 'z', 'q'),
+        *('/', '\\', 'u', '!', 'z', 'q'),
     ),
     lines=lambda state: state.tree_rows,
     demand=tree_demand,
@@ -215,7 +215,7 @@ PROBLEMS = ScreenSpec(
 )
 USERS = ScreenSpec(
     draw=draw_users,
-    menu=('h', 'Enter', 'U', 'F6', '/', 'n N', '\\', '!', 'z', 'q'),
+    menu=('h', 'Enter', 'u', 'F6', '/', 'n N', '\\', '!', 'z', 'q'),
     lines=listed_users,
     demand=lambda state: basic_demand(state)._replace(visible_processes=None),
     margins=lambda state: (2, 1 + detail_height(state)),

@@ -68,7 +68,7 @@ def test_shown_values_are_demanded() -> None:
 def test_effects_are_carried_out() -> None:
     app, terminal, measuring = run(
         send(SampleArrived(sample())),
-        send(KeyPressed('F5')),
+        send(KeyPressed('r')),
         send(KeyPressed('Alt-m')),
         send(KeyPressed('Home'), KeyPressed('Up')),
         send(Suspended()),

@@ -6,7 +6,7 @@ import pytest
 
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.dialog import SIGNALS, question, signal_targets
+from nvitop.gui.state.dialog import SIGNAL_KEYS, SIGNALS, question, signal_targets
 from nvitop.gui.state.events import (
     ClockTicked,
     MousePressed,
@@ -282,8 +282,9 @@ def test_paste_confirms_nothing() -> None:
 
 def test_letters_arrows_and_clicks_choose_a_signal_and_send_none() -> None:
     state = read_dialog(asked('T'))
-    keys = {'K': 'SIGKILL', 'I': 'SIGINT', 'T': 'SIGTERM', 'Right': 'SIGKILL', 'Left': 'SIGTERM'}
-    for key, signal in keys.items():
+    keys = {key: signal for signal, key in SIGNAL_KEYS.items() if signal in SIGNALS}
+    arrows = {'T': 'SIGTERM', 'Right': 'SIGKILL', 'Left': 'SIGTERM'}
+    for key, signal in (*keys.items(), *arrows.items()):
         state, effects = press(state, key)
         assert (dialog_of(state).signal, effects) == (signal, ())
     frame = draw_frame(state, History())
@@ -293,9 +294,21 @@ def test_letters_arrows_and_clicks_choose_a_signal_and_send_none() -> None:
         assert (dialog_of(state).signal, effects) == (signal, ())
     (effect,) = press(state, 'Enter')[1]
     assert isinstance(effect, SendSignal)
-    assert effect.signal == 'SIGINT'
+    assert effect.signal == SIGNALS[-1]
     hinted = state._replace(view=state.view._replace(shows_hints=True))
     assert update(hinted, click_on(hinted, 'Back'))[0].dialog is None
+
+
+@pytest.mark.parametrize('width', [40, 60, 80, 120])
+def test_the_chosen_signal_is_on_the_screen_at_every_width(width: int) -> None:
+    state = read_dialog(asked('T', width))
+    for signal in SIGNALS:
+        assert dialog_of(state).signal == signal
+        drawn = draw_frame(state, History()).row(2)
+        (chosen,) = (text for _, text, style in drawn if style.reverse and style.bold)
+        assert chosen.strip() in (signal, signal[3:])
+        state = pressed(state, 'Right')
+    assert dialog_of(state).signal == 'SIGTERM'
 
 
 def test_wheel_scrolls_and_clicks_on_targets_confirm_nothing() -> None:

@@ -240,5 +240,7 @@ def test_signal_numbers_on_windows() -> None:
         signal.SIGKILL,
         signal.SIGINT,
     ]
+    with pytest.raises(ValueError, match='has no SIGHUP'):
+        signal_number('SIGHUP', platform='win32', numbers=windows)
     with pytest.raises(ValueError, match='has no SIGKILL'):
         signal_number('SIGKILL', platform='odd', numbers=windows)

@@ -27,7 +27,7 @@ def last_row(keys: str = '', width: int = 120, height: int = 30) -> str:
 
 
 def test_last_row_follows_the_selection() -> None:
-    before = ' h Help  Up Down Select  Tab GPU  \\ Filter  o Sort  ! Problems  U Users  / Search  t Tree  J Jobs  C Columns  q Quit'
+    before = ' h Help  Up Down Select  Tab GPU  \\ Filter  o Sort  ! Problems  u Users  / Search  t Tree  J Jobs  C Columns  q Quit'
     assert last_row() == before
     assert 'Enter Graphs  T Terminate  K Kill  e Env  Space Tag' in last_row('Down')
     assert all(text in last_row('1') for text in ('Up Down Other GPU', 'Enter GPU page'))

@@ -19,6 +19,7 @@ from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import NO_HIT, Buffer
 from nvitop.gui.state.app_state import AppState, SignalTarget
+from nvitop.gui.state.dialog import SIGNALS
 from nvitop.gui.state.events import (
     EnvironmentRead,
     Event,
@@ -205,7 +206,7 @@ class Run(HeadlessTerminal, EffectRunner):
         assert self.may_confirm
         self.may_confirm = False
         assert not self.app.state.view.readonly
-        assert effect.signal in ('SIGTERM', 'SIGKILL', 'SIGINT')
+        assert effect.signal in SIGNALS
         assert effect.targets
         assert {key[:2] for key in effect.targets} <= self.arrived
         text = '\n'.join(self.frame.lines())

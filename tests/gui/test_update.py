@@ -44,7 +44,7 @@ def test_older_sample_is_not_shown() -> None:
         (Suspended(), Suspend()),
         (Suspended(resumed=True), Redraw()),
         (KeyPressed('Alt-m'), CaptureMouse(False)),
-        (KeyPressed('F5'), Refresh()),
+        (KeyPressed('Ctrl-R'), Refresh()),
         (Resized(100, 30), Redraw()),
         (KeyPressed('L'), Redraw()),
     ],

@@ -64,7 +64,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Enter',), 'show-page', fleet_state.open_host, 'screens of the host; q: back', _HOSTS | _GPUS | _PROBLEMS, SCREEN, hint='host'),
     Binding(('Enter',), 'show-user', fleet_state.show_hosts, 'show the hosts', _USERS | _JOBS, SCREEN, hint='hosts'),
     opening(('g',), Screen.GPUS, 'GPUs of all hosts, free ones first', _VALUES - _GPUS, 'GPUs'),
-    opening(('U',), Screen.USERS, 'users over all hosts', _VALUES - _USERS, 'users'),
+    opening(('u', 'U'), Screen.USERS, 'users over all hosts', _VALUES - _USERS, 'users'),
     opening(('J',), Screen.JOBS, 'jobs and pods over all hosts', _VALUES - _JOBS, 'jobs'),
     opening(('!',), Screen.PROBLEMS, 'problems, server, exporters', _ALL - _PROBLEMS, 'problems'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', _ALL - _HOSTS, SCREEN, hint='back', leaves=True),
@@ -127,11 +127,11 @@ _LIST = ScreenSpec(
 )
 FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     Screen.HOSTS: _LIST._replace(
-        menu=('h', 'Enter', 'g', 'U', 'J', '!', 'F6', '\\', '/', 'n N', 'z', 'q'),
+        menu=('h', 'Enter', 'g', 'u', 'J', '!', 'F6', '\\', '/', 'n N', 'z', 'q'),
         key_of=lambda host: host.name,
     ),
     Screen.GPUS: _LIST._replace(
-        menu=('h', 'Enter', 'U', 'J', '/', 'n N', '\\', '!', 'z', 'q'),
+        menu=('h', 'Enter', 'u', 'J', '/', 'n N', '\\', '!', 'z', 'q'),
         key_of=lambda pair: (pair[0].name, pair[1].id),
     ),
     Screen.USERS: _LIST._replace(
@@ -139,7 +139,7 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
         key_of=lambda user: user.name,
     ),
     Screen.JOBS: _LIST._replace(
-        menu=('h', 'Enter', 'g', 'U', '/', 'n N', '\\', '!', 'z', 'q'),
+        menu=('h', 'Enter', 'g', 'u', '/', 'n N', '\\', '!', 'z', 'q'),
         key_of=lambda job: (job.name, job.filter),
     ),
     Screen.PROBLEMS: _LIST._replace(

@@ -10,6 +10,8 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.state import actions, appearance, navigation, selection
 from nvitop.gui.state.cursor import current_line
 from nvitop.gui.state.dialog import (
+    SIGNAL_KEYS,
+    SIGNALS,
     ask_about_parent,
     ask_for_signal,
     confirm,
@@ -30,6 +32,7 @@ _ENVIRON = frozenset({Screen.ENVIRON})
 _COLUMNS = frozenset({Screen.COLUMNS})
 _GRAPHS = frozenset({Screen.MAIN, Screen.METRICS})
 _PROCESSES = _MAIN | _TREE
+_USERS = frozenset({Screen.USERS})
 _USERS_AND_PROBLEMS = frozenset({Screen.USERS, Screen.PROBLEMS})
 _SIGNAL = frozenset({Screen.SIGNAL})
 _LINES = ALL_SCREENS - {Screen.METRICS}
@@ -134,7 +137,8 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('+', '='), 'longer-time', partial(appearance.change_time, step=1), 'longer histories, up to 60 min', _GRAPHS, VIEW, hint='time'),
     Binding(('-', '_'), 'shorter-time', partial(appearance.change_time, step=-1), 'shorter histories', _GRAPHS, VIEW, hint='time'),
     Binding(('z',), 'freeze', actions.toggle_freeze, 'pause or resume', _NOT_HELP, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
-    Binding(('r', 'Ctrl-R', 'F5'), 'refresh', actions.refresh, 'refresh, clear the selection', _NOT_HELP, VIEW),
+    Binding(('r', 'Ctrl-R'), 'refresh', actions.refresh, 'refresh, clear the selection', _NOT_HELP, VIEW),
+    Binding(('F5',), 'refresh', actions.refresh, 'refresh', _NOT_HELP - _MAIN - _TREE - _USERS, VIEW),
     Binding(('Ctrl-L',), 'redraw', actions.redraw, 'draw the screen again', ALL_SCREENS, VIEW),
     Binding(('L',), 'next-theme', appearance.next_theme, 'next theme', _NOT_HELP, VIEW),
     Binding(('m',), 'toggle-hints', appearance.toggle_hints, 'hide or show the hint line', _NOT_HELP, VIEW),
@@ -170,6 +174,7 @@ _BINDINGS: tuple[Binding, ...] = (
     _signal(('Ctrl-C', 'I'), 'interrupt', 'SIGINT', 'interrupt'),
     _signal(('T', 'F9'), 'terminate', 'SIGTERM', 'terminate'),
     _signal(('K',), 'kill', 'SIGKILL', 'kill'),
+    *(Binding((SIGNAL_KEYS[name],), f'choose-{name.lower()}', partial(ask_for_signal, signal=name), name, _SIGNAL, PROCESS) for name in SIGNALS[3:]),
     Binding(('Enter',), 'send-signal', confirm, 'send the chosen signal to all of the list', _SIGNAL, PROCESS, hint='send', is_signal=True),
     Binding(('Left', 'Shift-Tab'), 'previous-signal', partial(next_signal, step=-1), 'previous signal', _SIGNAL, PROCESS, hint='choose'),
     Binding(('Right', 'Tab'), 'next-signal', partial(next_signal, step=1), 'next signal', _SIGNAL, PROCESS),
@@ -180,12 +185,12 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(actions.need_search,)),
     Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(actions.need_search,)),
     # screens
-    opening(('t',), Screen.TREE, 'tree of processes', _MAIN | {Screen.USERS}, 'tree'),
+    opening(('t', 'F5'), Screen.TREE, 'tree of processes', _MAIN | _USERS, 'tree'),
     opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (actions.need_processes_here, actions.need_shown_process, actions.need_no_job)),
     opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (actions.need_process, actions.need_no_job)),
     Binding(('Enter',), 'fold', selection.turn_job, 'fold or unfold the selected job', _MAIN, PROCESS, hint='fold', needs=(actions.need_job,)),
-    opening(('U', 'u'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
-    Binding(('U', 'u'), 'sum-by-owner', actions.sum_by_owner, 'by job, pod or container, or by user', frozenset({Screen.USERS}), SCREEN, hint='by job', hint_in=lambda state: 'by user' if state.sums_by_owner else 'by job'),
+    opening(('u', 'U'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
+    Binding(('u', 'U'), 'sum-by-owner', actions.sum_by_owner, 'by job, pod or container, or by user', _USERS, SCREEN, hint='by job', hint_in=lambda state: 'by user' if state.sums_by_owner else 'by job'),
     opening(('!',), Screen.PROBLEMS, 'what is wrong, and why values are missing', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
     opening(('V',), Screen.EVENTS, 'events of a recording', _NOT_HELP - {Screen.EVENTS}, 'events', (actions.need_recording,)),
     opening(('C', 'F2'), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
@@ -194,11 +199,11 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('K', '<'), 'move-up', partial(appearance.move_column, step=-1), 'move the column to the left', _COLUMNS, SCREEN, hint='move'),
     Binding(('J', '>'), 'move-down', partial(appearance.move_column, step=1), 'move the column to the right', _COLUMNS, SCREEN, hint='move'),
     Binding(('Enter',), 'show-page', selection.toggle_page, 'page of the selected GPU', _MAIN, SCREEN, hint='GPU page', needs=(actions.need_device,), waits=True, hint_in=lambda state: 'all GPUs' if state.main.shows_page else 'GPU page'),
-    Binding(('Enter',), 'show-user', selection.show_user, 'show the processes', frozenset({Screen.USERS}), SCREEN, hint='processes'),
+    Binding(('Enter',), 'show-user', selection.show_user, 'show the processes', _USERS, SCREEN, hint='processes'),
     Binding(('Enter',), 'show-event', actions.show_event_time, 'go to the time of the event', frozenset({Screen.EVENTS}), SCREEN, hint='go there', needs=(actions.need_recording,)),
     Binding(('Enter',), 'show-device', selection.show_device, 'go to the GPU', frozenset({Screen.PROBLEMS}), SCREEN, hint='GPU'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', ALL_SCREENS - _MAIN - _TREE, SCREEN, hint='back', leaves=True),
-    Binding(('t', 'q', 'Q', 'F10'), 'back', navigation.go_back, '', _TREE, SCREEN, hint='back', leaves=True),
+    Binding(('t', 'F5', 'q', 'Q', 'F10'), 'back', navigation.go_back, '', _TREE, SCREEN, hint='back', leaves=True),
     # time
     _travel(('(',), 'previous-frame', 'frame', -1, 'previous sample, and pause', 'step'),
     _travel((')',), 'next-frame', 'frame', 1, 'next sample, and pause', 'step'),

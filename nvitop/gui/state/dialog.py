@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal as signals
 from typing import Callable, Iterable
 
 from nvitop.gui.model.choices import Screen, neighbor
@@ -148,7 +149,22 @@ def _target(process: ProcessSample | HostProcessSample, state: AppState) -> Sign
     return SignalTarget(key, process.username or '?', command, parent, devices)
 
 
-SIGNALS = ('SIGTERM', 'SIGKILL', 'SIGINT')
+#: Signal → the key that chooses it.
+SIGNAL_KEYS = {
+    'SIGTERM': 'T',
+    'SIGKILL': 'K',
+    'SIGINT': 'I',
+    'SIGHUP': 'H',
+    'SIGQUIT': 'D',  # it dumps core; Q leaves the screen
+    'SIGSTOP': 'S',
+    'SIGCONT': 'C',
+    'SIGUSR1': '1',
+    'SIGUSR2': '2',
+}
+#: Those that the system has. Windows can only end processes.
+SIGNALS = tuple(
+    name for number, name in enumerate(SIGNAL_KEYS) if number < 3 or hasattr(signals, name)
+)
 #: Time (seconds) the signal screen must be visible before it can be confirmed. Keys that were typed
 #: ahead or pasted never confirm it.
 PAUSE_SECONDS = 0.2

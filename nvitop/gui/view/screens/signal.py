@@ -9,7 +9,7 @@ from nvitop.gui.render.style import DIM, TITLE, Role, Style
 from nvitop.gui.render.width import clip
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import current_line, lines_layout
-from nvitop.gui.state.dialog import SIGNALS, command_lines, note_lines, question
+from nvitop.gui.state.dialog import SIGNAL_KEYS, SIGNALS, command_lines, note_lines, question
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.text import draw_bar_row, draw_text
 
@@ -20,13 +20,20 @@ def draw_signal(buf: Buffer, state: AppState) -> None:
     assert dialog is not None
     title, _, lines = question(state, dialog)
     draw_screen_title(buf, state, [title, title.replace('these ', '')])
+    chosen, whole = SIGNALS.index(dialog.signal), sum(len(name) + 3 for name in SIGNALS)
+    names = list(SIGNALS) if whole < buf.width else [name[3:] for name in SIGNALS]
+    first = 0  # narrow screens begin with a later one, so that the chosen one is on the screen
+    while sum(len(name) + 3 for name in names[first : chosen + 1]) >= buf.width and first < chosen:
+        first += 1
     x = 1
-    for signal in SIGNALS:
+    for signal, name in list(zip(SIGNALS, names))[first:]:
         role = Role.ERROR if signal == 'SIGKILL' else Role.TEXT
         is_chosen = signal == dialog.signal
         style = Style(role, bold=is_chosen, reverse=is_chosen, dim=not dialog.is_ready)
-        width = buf.write(x, 1, f' {signal} ', style)
-        key = state.keymap.instead_of(state.screen, signal[3])
+        if x + len(name) + 2 > buf.width:
+            break
+        width = buf.write(x, 1, f' {name} ', style)
+        key = state.keymap.instead_of(state.screen, SIGNAL_KEYS[signal])
         buf.hit(Rect(x, 1, width, 1), 'keys', key)
         x += width + 1
     for y, note in enumerate(note_lines(state), 2):
