@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, NamedTuple, 
 
 from nvitop import api
 from nvitop.api import libcuda, libnvml
+from nvitop.api.device.base import ImpossibleAnswer
 from nvitop.api.system import system
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS, Metric
 from nvitop.basics.printable import printable_lines
@@ -152,8 +153,10 @@ def _shown(device: Device, metric: Metric) -> str:
     value, reason = device.reading(metric.method)
     if isinstance(reason, libnvml.NVMLError):
         return f'error {reason.value}: {reason}'
-    if value is NA or reason is not None:
-        return f'N/A: {reason}' if reason is not None else 'N/A'
+    if isinstance(reason, ImpossibleAnswer):
+        return f'N/A: {reason}'
+    if value is NA:
+        return 'N/A'
     text = _text_of(metric, value)
     if metric.name not in MASKED:
         return text

@@ -9,7 +9,8 @@ and ``fleet``. The alerts and the dashboard read the words that the exporter wri
   least :data:`HOLDER_BYTES` of memory; or its utilization is at least :data:`BUSY_PERCENT`.
 - *free*: no process holds the device, its utilization is below :data:`BUSY_PERCENT`, and less than
   :data:`UNSEEN_BYTES` of its memory belong to no listed process.
-- *busy*: its utilization is at least :data:`BUSY_PERCENT`.
+- *busy*: its utilization is at least :data:`BUSY_PERCENT`. If that isn't known, it is the sum of
+  its processes'.
 - *held*: processes without a kernel for :data:`HELD_SECONDS` have most of the memory, as far as
   observed. Nothing is held before it was observed for that long.
 - *in use*: everything else: its processes pause, or their utilization isn't known.

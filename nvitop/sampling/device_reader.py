@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Iterable, NamedTuple, Sequence, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device, MigDevice
-from nvitop.api.device.base import ImpossibleAnswer, implausible
+from nvitop.api.device.base import ImpossibleAnswer, NotReported, implausible
 from nvitop.api.libnvml import _errors
 from nvitop.basics.metrics import scaled
 from nvitop.basics.units import NA, NaType
@@ -264,7 +264,7 @@ class DeviceReader:
     ) -> None:
         if isinstance(reason, ImpossibleAnswer):
             self._note(metric.name, str(reason), 'impossible')
-        elif reason is None:
+        elif reason is None or isinstance(reason, NotReported):
             # Without a first reading, what is measured between two readings has no value.
             had_value = metric.name in self._measured and not metric.begin
             kind: ProblemKind = 'error' if had_value else 'na'

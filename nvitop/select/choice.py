@@ -265,7 +265,8 @@ def _read_leaves(
     with device.oneshot():
         leaves = device.to_leaf_devices()
         reason = device.unavailable_reason('mig_mode')
-        if leaves == [device] and reason is not None and not is_harmless(reason):
+        is_error = isinstance(reason, libnvml.NVMLError) and not is_harmless(reason)
+        if leaves == [device] and is_error:
             return [None]  # programs may get a MIG device instead of this GPU
         candidates = [_read(leaf, options) for leaf in leaves]
         if options.include_unhealthy or not any(candidates):

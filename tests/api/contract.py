@@ -11,7 +11,7 @@ from nvitop.api.device.health import RemappingHistogram
 from nvitop.api.device.utilization import EncoderStats
 from nvitop.api.process import GpuProcess
 from nvitop.api.utils import Snapshot
-from nvitop.basics.units import NaType
+from nvitop.basics.units import NA, NaType
 
 #: Public methods other than getters: they need arguments, or act.
 NOT_GETTERS = """
@@ -75,12 +75,17 @@ def are_fields_documented(value: object) -> bool:
     return all(is_documented(getattr(value, name), str(text)) for name, text in texts.items())
 
 
+def is_missing(value: object) -> bool:
+    return value is NA or (isinstance(value, tuple) and NA in value)
+
+
 def check_all(device: Device) -> None:
     check(device, getters(type(device)))
 
 
 def check(device: Device, names: list[str]) -> None:
     for name in names:
-        value = getattr(device, name)()
+        value, reason = device.reading(name)
+        assert (reason is None) == (not is_missing(value)), f'{name}() gave {value!r}: {reason!r}'
         annotation = return_annotation(type(device), name)
         assert is_documented(value, annotation), f'{name}() gave {value!r}, not {annotation}'

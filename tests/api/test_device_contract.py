@@ -125,6 +125,24 @@ def test_getters_do_not_raise_for_intermittent_failures(
     check_all(device)
 
 
+@pytest.mark.parametrize('name', simulation.scenario_names())
+def test_each_missing_value_of_a_simulated_machine_has_a_reason(name: str) -> None:
+    with simulation.machine(name, processes='none'):
+        for gpu in Device.all():
+            for device in (gpu, *gpu.mig_devices()):
+                check_all(device)
+
+
+def test_values_of_a_gpu_that_cannot_be_opened_are_lost() -> None:
+    with simulation.machine('workstation', processes='none') as machine:
+        machine.fail('nvmlDeviceGetHandle*', 'GPU_IS_LOST')
+        device = Device(0)
+        reasons = {name: device.reading(name).reason for name in getters(type(device))}
+    assert {type(reason).__name__ for reason in reasons.values() if reason} == {
+        'NVMLError_GpuIsLost'
+    }, reasons
+
+
 @pytest.mark.usefixtures('machine')
 def test_metrics_are_methods_of_devices_and_fields_of_samples() -> None:
     kinds: dict[str, Any] = {'int': int, 'float': (int, float), 'bool': bool, 'str': (str, tuple)}

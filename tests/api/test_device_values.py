@@ -199,7 +199,7 @@ def test_unified_memory_is_the_memory_of_the_host(machine: simulation.Machine) -
             'dram_volatile_uncorrected_ecc_errors',
             'nvmlDeviceGetMemoryErrorCounter',
             ULONGLONG_MAX,
-            'None',  # the driver's word for "unknown"
+            'not reported by the driver',  # the driver's word for "unknown"
         ),
     ],
 )

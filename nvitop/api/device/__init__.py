@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.api.device.base import ImpossibleAnswer, Reading
+from nvitop.api.device.base import ImpossibleAnswer, NotReported, Reading
 from nvitop.api.device.clock import ClockEventReasons, ClockInfos, ClockSpeedInfos
 from nvitop.api.device.handles import is_mig_device_uuid
 from nvitop.api.device.health import RemappedRows
@@ -24,6 +24,7 @@ __all__ = [
     'ImpossibleAnswer',
     'MemoryInfo',
     'MigDevice',
+    'NotReported',
     'PhysicalDevice',
     'Reading',
     'RemappedRows',

@@ -79,8 +79,12 @@ class ImpossibleAnswer(Exception):
     """The driver returned an implausible value; the getter returned ``NA`` instead."""
 
 
+class NotReported(Exception):
+    """The driver answered without a value, or with its number for "unknown"."""
+
+
 #: Why a value is missing.
-Reason = Union[libnvml.NVMLError, ImpossibleAnswer]
+Reason = Union[libnvml.NVMLError, ImpossibleAnswer, NotReported]
 
 
 class Reading(NamedTuple):
@@ -88,7 +92,7 @@ class Reading(NamedTuple):
 
     #: The value, or ``NA``.
     value: Any
-    #: Why the value, or a part of it, is ``NA``; ``None`` if it is not, or if the driver gives no reason.
+    #: Why the value, or a part of it, is ``NA``; ``None`` if it is not.
     reason: Reason | None = None
 
 
@@ -460,15 +464,17 @@ class DeviceBase:
 
         >>> value, reason = device.reading('fan_speed')
 
-        The reason is the driver's error or an :class:`ImpossibleAnswer`; ``str()`` of it is text for
-        people. It is ``None`` if there is a value, and if the driver gives no reason.
+        The reason is the driver's error, an :class:`ImpossibleAnswer`, or :class:`NotReported` if the
+        driver gives none; ``str()`` of it is text for people. It is ``None`` if there is a value.
         """
         self._missing.reason = None
         value = getattr(self, method)
         if callable(value):
             value = value(*args)
         is_missing = value is NA or (isinstance(value, tuple) and NA in value)
-        return Reading(value, self._missing.reason if is_missing else None)
+        if not is_missing:
+            return Reading(value)
+        return Reading(value, self._missing.reason or NotReported('not reported by the driver'))
 
     def unavailable_reason(self, method: str) -> Reason | None:
         """Return the reason why the getter ``method`` returns ``NA``, see :meth:`reading`.

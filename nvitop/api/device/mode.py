@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from nvitop.api.device.base import ENABLED, DeviceBase, a_text, documented
-from nvitop.api.libnvml import NVMLError, last_error, nvmlQuery
+from nvitop.api.libnvml import NVML_ERROR_NOT_SUPPORTED, NVMLError, last_error, nvmlQuery
 from nvitop.api.libnvml._structures import read_gsp_modes
 from nvitop.basics.units import NA
 
@@ -91,6 +91,7 @@ class ModeMixin(DeviceBase):
     def heterogeneous_multi_vgpu(self) -> str:
         """Whether the driver supports vGPUs of several profiles in one guest."""
         if self._handle is None or self.is_mig_device():
+            self._missing.reason = self._loss or NVMLError(NVML_ERROR_NOT_SUPPORTED)
             return NA
         function = 'nvmlGetVgpuDriverCapabilities'
         try:

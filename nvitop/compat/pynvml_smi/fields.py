@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
+from nvitop.api.device.base import NotReported
 from nvitop.api.device.clock import ClockEventReasons
 from nvitop.api.device.health import ECC_LOCATIONS
 from nvitop.api.device.identity import BRANDS
@@ -179,7 +180,7 @@ class SmiGpu:
         value, reason = self.device.reading(method, *args)
         if value is not NA:
             return value
-        if unknown and reason is None:
+        if unknown and isinstance(reason, NotReported):
             return unknown
         raise reason if isinstance(reason, NVMLError) else NVMLError_NotSupported()
 
