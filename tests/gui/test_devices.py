@@ -73,6 +73,11 @@ def test_page_of_a_gpu_shows_all_its_metrics_and_facts() -> None:
     assert re.search('PROBLEM +none +│', text)
     for title in ('UTIL', 'MEM', 'POWER', 'TEMP', 'SM CLOCK', 'PCIe RX', 'PCIe TX', 'NVLink TX'):
         assert f'│ {title} ' in text
+    devices = list(EIGHT.devices)
+    devices[3] = devices[3]._replace(remapped_rows_pending=True)
+    wrong = text_of(arrived(page, EIGHT._replace(devices=tuple(devices), sequence=9)))
+    assert re.search('PROBLEM +pending row remapping.* is not affected', wrong, re.DOTALL)
+    assert '3! busy remap · ' in wrong
     following = pressed(page, 'Tab')
     assert following.page_devices[0].device.key == EIGHT.devices[4].key
     back = pressed(page, 'Esc')

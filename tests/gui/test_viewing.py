@@ -7,7 +7,7 @@ from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.state.events import RingBell, SaveSettings, SettingsSaved
 from nvitop.gui.state.lists import panel_rows
 from nvitop.gui.state.update import update
-from tests.gui.driving import press, pressed, state_of, texts
+from tests.gui.driving import arrived, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES
 
 # Panels
@@ -22,6 +22,8 @@ def test_full_panels_begin_where_the_notice_says_and_it_is_shown_at_the_start_to
     assert not panel_rows(state_of(sample, 120, rows - 1, view)).is_full
     assert panel_rows(state_of(sample, 120, rows, view)).is_full
     assert not texts(state_of(sample, 120, rows, view))
+    empty = sample._replace(devices=(), processes=(), sequence=1)
+    assert texts(arrived(state_of(empty, 120, 30, view), sample._replace(sequence=2))) == [text]
     low = state_of(SAMPLES['one'], 100, 10)
     assert texts(pressed(low, 'f')) == ['Full panels need 11 rows']
 

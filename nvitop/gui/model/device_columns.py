@@ -36,7 +36,8 @@ def metric_style(metric: Metric) -> Style:
     """Return the style of the bar and the history of a metric: one hue for each kind of metrics."""
     if metric.name == 'memory_percent':
         return _MEMORY
-    return _UTILIZATION if metric.unit == '%' else Style(Role.OTHER)
+    is_other = metric.unit != '%' or metric.name in ('fan_speed', 'memory_utilization')
+    return Style(Role.OTHER) if is_other else _UTILIZATION
 
 
 def bar_pieces(

@@ -112,6 +112,11 @@ class GpuRow(NamedTuple):
         """What to do about the problem, safe to draw; ``''`` if there is nothing to do."""
         return '' if self.finding is None else safe(self.finding.action)
 
+    @property
+    def trouble(self) -> str:
+        """What is wrong and what to do about it, or who holds the memory; ``''`` if nothing."""
+        return ' · '.join(filter(None, (self.problem, self.advice))) or self.held_words
+
 
 def device_rows(sample: Sample, found: Iterable[Finding] | None = None) -> tuple[GpuRow, ...]:
     """Return the rows of all devices of a sample; ``found`` are the findings if they are known."""

@@ -10,6 +10,7 @@ from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.device_columns import FACTS, metrics_of
 from nvitop.gui.model.device_rows import Folded, GpuRow, fold_free
 from nvitop.gui.render.geometry import CLASSIC, NARROWEST, inside
+from nvitop.gui.render.width import wrap
 
 #: Minimum height of the main screen.
 LOWEST = 6
@@ -26,8 +27,8 @@ _MOST_LINES, _MOST_MIG_LINES, _MOST_METRIC_LINES = 8, 5, 6
 #: Rows of the host if there is room: its line, and the histories of its CPU and memory; if the only
 #: GPU is asleep, higher ones.
 _HOST_ROWS, _HOST_ROWS_ALONE = 3, 13
-#: Minimum width of a column of facts on the page of a GPU.
-FACT_WIDTH = 54
+#: Minimum width of a column of facts on the page of a GPU, and cells of the label of each.
+FACT_WIDTH, FACT_LABEL = 54, 13
 
 
 class MainRows(NamedTuple):
@@ -85,7 +86,8 @@ def main_rows(
     if has_metrics:
         count = len(metrics_of(rows[0].device, is_page=is_page))
         per_row = max(1, inside(width).width // FACT_WIDTH)
-        fact_rows = 2 + -(-len(FACTS) // per_row) if is_page else 0
+        problem = wrap(rows[0].trouble, inside(width).width - FACT_LABEL)
+        fact_rows = 1 + len(problem) + -(-len(FACTS) // per_row) if is_page else 0
         has_metrics = DEVICE_FRAME + count <= most
     if has_metrics:
         least = DEVICE_FRAME + count

@@ -198,7 +198,7 @@ def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
     same_devices = [d.key for d in sample.devices] == [d.key for d in before.devices]
     if same_processes and same_devices and sample.host_processes is before.host_processes:
         return after
-    if before.sequence == 0 and state.view.mode == 'full' and why_not_full(after):
+    if not before.devices and state.view.mode == 'full' and why_not_full(after):
         after = answer(after, 'mode', why_not_full(after))
     after = note_exits(before, after if after.frozen is not None else relist(after))
     return require_reading_of_changes(state, after)

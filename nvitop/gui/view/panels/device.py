@@ -26,7 +26,7 @@ from nvitop.gui.model.device_columns import (
     value_of,
 )
 from nvitop.gui.model.device_rows import GpuRow, model_text, why_silent
-from nvitop.gui.model.main_rows import DEVICE_FRAME, FACT_WIDTH, MainRows, is_tall
+from nvitop.gui.model.main_rows import DEVICE_FRAME, FACT_LABEL, FACT_WIDTH, MainRows, is_tall
 from nvitop.gui.model.table import Item, Placed, place
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, Cells, Rect, inside
@@ -48,8 +48,6 @@ from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
 #: Marks the device of the selected process, left of its index.
 _SELECTED_MARK = '►'
-#: Cells of the label of a fact.
-_LABEL = 13
 
 
 class DeviceView(NamedTuple):
@@ -407,21 +405,26 @@ def _draw_metrics(
     if shown.ruler is not None:
         draw_ruler(buf, Rect(left, inner.y, inner.right - left, 1), shown.ruler)
     buf.hit(Rect(1, inner.y, area.width - 2, inner.height - panel.facts), 'device', row.device.key)
-    problem = row.problem or row.held_words
     who = row.user + (f' +{row.other_users}' if row.other_users else '')
     pieces = [
         (f'GPU {row.device.key.label}{"!" if row.is_wrong else ""}', row.mark_style),
         (row.word, row.word_style),
+        (row.mark if row.is_wrong else '', row.mark_style),
         (who, PLAIN._replace(bold=row.is_own)),
         (row.job, DIM),
-        (problem, row.mark_style if row.problem else WARNING),
     ]
     x = inner.x
     for number, (text, style) in enumerate(pieces):
         if text:
-            x += buf.write(x, inner.y, ' · ' if number > 1 else ' ' * number, DIM)
+            x += buf.write(x, inner.y, ' · ' if number > 2 else ' ' * bool(number), DIM)
             room = max(0, left - 1 - x)
             x += buf.write(x, inner.y, clip(text, room), style)
+    words = '' if row.finding is None else safe(row.finding.words)
+    forms = (row.problem, words) if row.problem else (row.held_words,)
+    problem = next((form for form in forms if form and x + 3 + cell_width(form) < left), '')
+    if problem and not panel.facts:  # which have it
+        x += buf.write(x, inner.y, ' · ', DIM)
+        buf.write(x, inner.y, problem, row.mark_style if row.problem else WARNING)
     is_page = bool(panel.facts)
     series = [device_line(row.device, metric) for metric in metrics_of(row.device, is_page=is_page)]
     below = Rect(inner.x, inner.y + 1, inner.width, inner.height - 1 - panel.facts)
@@ -477,22 +480,22 @@ def _draw_facts(buf: Buffer, area: Rect, row: GpuRow) -> None:
     notes += [Item((safe(text),)) for text in (profile, family) if text]
     draw_border(buf, area.y, ends, ends, notes)
     cells = inside(area.width)
-    problem = ' · '.join(filter(None, (row.problem, row.advice))) or row.held_words
-    style = row.mark_style if row.problem else WARNING if problem else DIM
+    style = row.mark_style if row.problem else WARNING if row.trouble else DIM
+    problem = wrap(row.trouble or 'none', cells.width - FACT_LABEL, max(1, area.height - 1))
     if area.height > 1:
         buf.write(cells.x, area.y + 1, 'PROBLEM', HEADING)
-        text = clip(problem or 'none', cells.width - _LABEL)
-        buf.write(cells.x + _LABEL, area.y + 1, text, style)
+        for number, line in enumerate(problem):
+            buf.write(cells.x + FACT_LABEL, area.y + 1 + number, line, style)
     count = max(1, cells.width // FACT_WIDTH)
-    rows = area.height - 2
+    rows = area.height - 1 - len(problem)
     each = cells.width // count
     for number, fact in enumerate(FACTS[: rows * count] if rows > 0 else ()):
         column, line = divmod(number, rows)
-        x, y = cells.x + column * each, area.y + 2 + line
+        x, y = cells.x + column * each, area.bottom - rows + line
         buf.write(x, y, fact.label, HEADING)
         text = fact.text(row.device)
         style = DIM if text == fmt.NOT_AVAILABLE else PLAIN
-        buf.write(x + _LABEL, y, clip(text, each - _LABEL - (count > 1)), style)
+        buf.write(x + FACT_LABEL, y, clip(text, each - FACT_LABEL - (count > 1)), style)
 
 
 def _no_devices_message(sample: Sample) -> str:
