@@ -35,7 +35,7 @@ from nvitop.sampling.types import Sample
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
-    from nvitop.sampling.types import DeviceKey
+    from nvitop.sampling.types import DeviceKey, ProcessSample
 
 #: Maximum width of a report, and cells of a severity.
 _MOST_WIDTH, _SEVERITY = 160, 10
@@ -120,7 +120,12 @@ def draw_report(
     heads = [head]
     if not all(fit(head, width - 2, 2)[:3]):  # the versions are never left out
         heads = [head[:1] + head[3:], *([item] for item in head[1:3])]
-    tops = heads if is_full else [list(answers(rows)), *heads]
+    answer = list(answers(rows))
+    if fit(answer, width - 2, 2) != [item.forms[0] for item in answer]:
+        # What is wrong is below in full: who uses what comes first.
+        answer = [item._replace(forms=item.forms[1:]) if item.key else item for item in answer]
+    tops = heads if is_full else [answer, *heads]
+    notes += _unknown_idle_times(processes)
     tops = [items for items in tops if items]
     # A line remains for the prompt of the shell.
     room = height - 1 - len(tops) - devices - int(view.show_host) - PROCESS_FRAME
@@ -208,6 +213,17 @@ def _finding_lines(
         lines.append(((f'{severity:<{_SEVERITY}}', style), (first, PLAIN)))
         lines += [((' ' * _SEVERITY, PLAIN), (line, PLAIN)) for line in others]
     return lines
+
+
+def _unknown_idle_times(
+    processes: Sequence[ProcessSample],
+) -> list[tuple[tuple[str, Style], ...]]:
+    """Return a line that says why nothing is held, if a process runs no kernel for an unknown time."""
+    if not any(p.gpu_idle_seconds is None and p.gpu_sm_utilization_percent == 0 for p in processes):
+        return []
+    return [
+        (('How long memory has been unused is known after a while: nvitop, nvitop record', DIM),)
+    ]
 
 
 def warnings_about(sample: Sample, *, driver_responds: bool = True) -> list[Message]:

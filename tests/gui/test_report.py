@@ -47,6 +47,17 @@ def test_report_of_8_gpus_and_8_processes_fits_24_lines_with_the_prompt() -> Non
     assert report(sample, 80, height=10)[-1] == report(sample, 80)[-1]
 
 
+def test_report_says_who_uses_what_and_that_one_sample_shows_no_idle_times() -> None:
+    sample = SAMPLES['h100x8']
+    waiting = sample.processes[0]._replace(gpu_idle_seconds=None, gpu_sm_utilization_percent=0)
+    lines = report(sample._replace(processes=(waiting,)), 80)
+    assert lines[-1].startswith(' How long memory has been unused is known after a while')
+    known = report(sample._replace(processes=(waiting._replace(gpu_idle_seconds=60.0),)), 80)
+    assert 'How long' not in '\n'.join(known)
+    asleep = report(sample._replace(devices=(sample.devices[0]._replace(status='asleep'),)), 40)
+    assert any(line.split()[1:3] == ['GPU', 'STATE'] for line in asleep)
+
+
 def test_filtered_report_shows_how_many_processes_match() -> None:
     wanted = ProcessFilter(users=frozenset({'bob'}))
     lines = report(SAMPLES['h100x8'], wanted=wanted)

@@ -95,8 +95,9 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
     notes = machine_notes(rows, shown)
     draw_border(buf, area.y, (), ends, notes, (*position, *total_notes(rows)))
     columns = _place(area.width, rows, panel.lines, shown)
-    if any(row.device.status == 'ok' for row in rows):
-        draw_headings(buf, area.y + 1, columns)
+    has_values = any(row.device.status == 'ok' for row in rows)
+    named = [each for each in columns if has_values or each.column.title in ('GPU', 'STATE')]
+    draw_headings(buf, area.y + 1, named)
     history = next((each for each in columns if each.column.name == 'history'), None)
     top = None
     if history is not None and any(row.device.status == 'ok' for row in rows):
