@@ -12,7 +12,7 @@ import psutil
 import pynvml
 import pytest
 
-from nvitop import simulation
+from nvitop import Device, simulation
 from nvitop.api.process.observed import start_time_of
 from nvitop.api.system import system
 from nvitop.sampling.source import LiveSource
@@ -115,7 +115,7 @@ def test_gpu_sleeps_after_a_while_without_queries_and_processes(start: Start) ->
     (process,) = pynvml.nvmlDeviceGetComputeRunningProcesses(handle(1))
     assert system().process_details(process.pid) == {'thread_count': 1, 'directory': '/data'}
     pynvml.nvmlDeviceGetPowerUsage(handle())
-    assert system().runtime_status('0000:1b:00.0') == 'active'
+    assert Device(0).power_management_state() == 'active'
 
 
 def test_children_are_python_processes_without_cat(
