@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import pickle
 import threading
 from pathlib import Path
 from typing import Any
@@ -164,8 +165,12 @@ def test_missing_library_is_explained_once(
     monkeypatch.setattr(pynvml, 'nvmlInitWithFlags', missing)
     monkeypatch.setattr(SESSION, '_is_reported', False)
     for _ in range(2):
-        with pytest.raises(libnvml.NVMLError_LibraryNotFound):
+        with pytest.raises(libnvml.NVMLError_LibraryNotFound) as raised:
             libnvml.nvmlQuery('nvmlDeviceGetCount')
+        text = 'NVML Shared Library Not Found. The NVML library was not found'
+        assert str(raised.value).startswith(text)
+        assert raised.value.value == libnvml.NVML_ERROR_LIBRARY_NOT_FOUND
+        assert type(pickle.loads(pickle.dumps(raised.value))) is type(raised.value)
     assert [record.levelname for record in caplog.records] == ['CRITICAL']
     assert 'NVML library was not found' in caplog.text
 

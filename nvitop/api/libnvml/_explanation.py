@@ -9,7 +9,7 @@ import platform
 import re
 
 from nvitop.api.libnvml import _errors
-from nvitop.api.libnvml._binding import NVMLError, explain_binding
+from nvitop.api.libnvml._binding import NVMLError, NVMLError_LibraryNotFound, explain_binding
 from nvitop.platforms import surroundings
 from nvitop.platforms.nvidia_files import nvml_load_error, nvml_name
 from nvitop.platforms.pci import read_driver_version
@@ -17,12 +17,24 @@ from nvitop.platforms.pci import read_driver_version
 _DRIVER_DOWNLOADS = 'https://www.nvidia.com/drivers'
 _CONTAINER_TOOLKIT = 'https://docs.nvidia.com/datacenter/cloud-native/container-toolkit'
 _WSL_GUIDE = 'https://docs.nvidia.com/cuda/wsl-user-guide'
-#: The words of NVML that the binding replaces by others. People search for them.
-_WORDS = {_errors.LIB_RM_VERSION_MISMATCH: 'Driver/library version mismatch'}
+#: The words of NVML that the binding, or :class:`LibraryNotFound`, replaces by others. People search
+#: for them.
+_WORDS = {
+    _errors.LIB_RM_VERSION_MISMATCH: 'Driver/library version mismatch',
+    _errors.LIBRARY_NOT_FOUND: 'NVML Shared Library Not Found',
+}
 _WSL_RESTART = (
     'WSL uses the driver of Windows: run `wsl --shutdown` in Windows and start WSL again. If that '
     f'does not help, update the driver ({_WSL_GUIDE}).'
 )
+
+
+class LibraryNotFound(NVMLError_LibraryNotFound):
+    """The error of the binding, with advice in its text."""
+
+    def __str__(self) -> str:
+        explanation = _explain(_errors.LIBRARY_NOT_FOUND).replace('\n', ' ')
+        return f'{_WORDS[_errors.LIBRARY_NOT_FOUND]}. {explanation}'
 
 
 def read_library_version(path: str = '/proc/self/maps') -> str:

@@ -80,12 +80,14 @@ class Session:
         try:
             _start_driver(flags)
         except (NVMLError_LibraryNotFound, AttributeError) as error:
-            if not self._is_reported:
-                from nvitop.api.libnvml._explanation import explain_init_error
+            from nvitop.api.libnvml._explanation import LibraryNotFound, explain_init_error
 
+            if not self._is_reported:
                 self._is_reported = True
                 critical('%s', explain_init_error(error))
-            raise
+            if isinstance(error, AttributeError):
+                raise
+            raise LibraryNotFound from None
         self.epoch += 1
         debug('Initialized NVML with flags %d.', flags)
 
