@@ -241,6 +241,7 @@ def _write_capture(name: str) -> None:
         return
     with writing(name):
         pathlib.Path(name).write_text(text, encoding='utf-8')
+    print(f'{PROGRAM}: wrote {printable_lines(name)}', file=sys.stderr)
 
 
 #: Time limit of one check in seconds.

@@ -41,6 +41,14 @@ def test_working_machine_has_status_0() -> None:
     }
 
 
+def test_capture_says_where_it_is(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / 'c.toml'
+    with simulation.machine('half-busy', processes='none'):
+        ran = CommandRun(doctor.main, '--capture', str(path))
+    assert f'nvitop doctor: wrote {path}' in ran.err
+    assert path.exists()
+
+
 def test_lost_gpu_is_a_failure_but_can_be_captured() -> None:
     with simulation.machine('half-busy', processes='none') as machine:
         machine.set(gpu=3, lost=True)

@@ -42,7 +42,10 @@ def _install_demo() -> None:
     if scenario:
         from nvitop import simulation  # only loaded for a demonstration
 
-        simulation.install(scenario)
+        try:
+            simulation.install(scenario)
+        except simulation.ScenarioError as error:
+            raise simulation.ScenarioError(f'NVITOP_DEMO: {error}') from None
 
 
 # This is the only place in nvitop.api that knows the simulation, which imports libnvml.

@@ -38,6 +38,8 @@ class CodedError(Exception):
     subclasses: ClassVar[dict[int, type[CodedError]]] = {}
     #: The return code.
     value: int
+    #: What happened, if it says more than the description of the return code.
+    reason = ''
 
     def __new__(cls: type[ErrorT], value: int | None = None) -> ErrorT:
         """Create an instance of the subclass for ``value``."""
@@ -64,7 +66,7 @@ class CodedError(Exception):
         name = self.names.get(self.value)
         if name is None:
             return f'unknown error {self.value}'
-        return f'{self.describe(self.value) or spoken(name)} ({name})'
+        return f'{self.reason or self.describe(self.value) or spoken(name)} ({name})'
 
     @classmethod
     def describe(cls, value: int) -> str:
@@ -167,8 +169,11 @@ class LazyLibrary:
         for path in paths:
             with contextlib.suppress(OSError):
                 return cast(object, loader(path))
-        reason = OSError(f'none of these libraries can be loaded: {", ".join(paths)}')
-        raise self._error(NOT_INITIALIZED) from reason
+        cause = OSError(f'none of these libraries can be loaded: {", ".join(paths)}')
+        error = self._error(NOT_INITIALIZED)
+        if paths:
+            error.reason = f'{paths[0]} not found'
+        raise error from cause
 
 
 def version_text(version: int) -> str:

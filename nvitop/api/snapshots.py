@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Iterable, NamedTuple
+from typing import Iterable, NamedTuple, TypeVar
 
 from nvitop.api import process
 from nvitop.api.device import Device
 from nvitop.api.process import procfs
 from nvitop.api.utils import Snapshot
+
+_Value = TypeVar('_Value')
 
 
 class SnapshotResult(NamedTuple):
@@ -41,6 +43,9 @@ def take_snapshots(
             a GPU in MIG mode belong to its MIG devices. ``False`` or empty: none, and then MIG
             devices are left out too, unless ``devices`` contains them. Snapshots of processes that
             exited or are hidden contain texts and :data:`~nvitop.NA` for unknown values.
+
+    Raises:
+        TypeError: An argument is or contains something else.
     """
     if isinstance(gpu_processes, process.GpuProcess):
         gpu_processes = [gpu_processes]
@@ -48,11 +53,11 @@ def take_snapshots(
     if isinstance(gpu_processes, bool) or gpu_processes is None:
         processes = [] if gpu_processes is False else None
     else:
-        processes = list(gpu_processes)
+        processes = _checked('gpu_processes', gpu_processes, process.GpuProcess)
     with_mig_devices = devices is None and processes is None
     if devices is None:
         devices = unique(p.device for p in processes) if processes else Device.all()
-    devices = [devices] if isinstance(devices, Device) else list(devices)
+    devices = [devices] if isinstance(devices, Device) else _checked('devices', devices, Device)
 
     snapshots = []
     leaves: list[Device] = []
@@ -64,6 +69,14 @@ def take_snapshots(
         if with_mig_devices:
             snapshots.extend(leaf.as_snapshot() for leaf in below if leaf is not device)
     return SnapshotResult(snapshots, _processes(unique(leaves), processes))
+
+
+def _checked(name: str, values: Iterable[_Value], kind: type[_Value]) -> list[_Value]:
+    found = list(values) if isinstance(values, Iterable) else [values]
+    for value in found:
+        if not isinstance(value, kind):
+            raise TypeError(f'{name} must be {kind.__name__} objects, not {value!r}')
+    return found
 
 
 def _processes(

@@ -13,6 +13,7 @@ _Result = TypeVar('_Result')
 def lazy_names(
     module_name: str,
     homes: Mapping[str, str],
+    needed: str | None = None,
     **makers: Callable[[], object],
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the functions ``__getattr__`` and ``__dir__`` of a module.
@@ -24,6 +25,8 @@ def lazy_names(
         module_name: The ``__name__`` of the module.
         homes: Modules and the names to import from them, separated by spaces. Names listed for the
             module itself are its submodules.
+        needed: The package that the makers need. Without it, ``dir()`` does not list their names, because
+            using one raises ImportError, which ``inspect.getmembers()`` and help() do not expect.
         makers: Names and the functions that make their values.
     """
     home_of = {name: home for home, names in homes.items() for name in names.split()}
@@ -41,6 +44,15 @@ def lazy_names(
         return vars(sys.modules[module_name]).setdefault(name, value)
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[module_name]), *home_of, *makers})
+        made = makers if needed is None or _is_installed(needed) else ()
+        return sorted({*vars(sys.modules[module_name]), *home_of, *made})
 
     return find, names
+
+
+def _is_installed(package: str) -> bool:
+    import importlib.util  # only needed by who asks for all names
+
+    if package in sys.modules:
+        return sys.modules[package] is not None
+    return importlib.util.find_spec(package) is not None

@@ -151,4 +151,4 @@ def _make_class() -> type[KerasStats]:
 if TYPE_CHECKING:
     GpuStatsLogger = KerasStats
 else:
-    __getattr__, __dir__ = lazy_names(__name__, {}, GpuStatsLogger=_make_class)
+    __getattr__, __dir__ = lazy_names(__name__, {}, 'keras', GpuStatsLogger=_make_class)

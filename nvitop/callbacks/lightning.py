@@ -139,5 +139,8 @@ if TYPE_CHECKING:
     GpuStatsLogger = TrainerStats
 else:
     __getattr__, __dir__ = lazy_names(
-        __name__, {}, GpuStatsLogger=lambda: make_class(__name__, 'lightning.pytorch', 'lightning')
+        __name__,
+        {},
+        'lightning',
+        GpuStatsLogger=lambda: make_class(__name__, 'lightning.pytorch', 'lightning'),
     )

@@ -16,5 +16,6 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {},
+        'pytorch_lightning',
         GpuStatsLogger=lambda: make_class(__name__, 'pytorch_lightning', 'pytorch-lightning'),
     )

@@ -324,11 +324,19 @@ def collect_in_background(
         The thread; its attribute ``collector`` is the collector.
 
     Raises:
+        TypeError: A function cannot be called.
         ValueError: The interval is not a positive number.
         RuntimeError: The tag is already active.
     """
     if interval is not None:
         interval = checked_interval(interval)
+    for name, function in (
+        ('on_collect', on_collect),
+        ('on_start', on_start),
+        ('on_stop', on_stop),
+    ):
+        if not callable(function) and (function is not None or name == 'on_collect'):
+            raise TypeError(f'{name} must be a function, not {function!r}')
     if collector is None:
         collector = ResourceMetricCollector(interval=1.0 if interval is None else interval)
     thread = CollectThread(

@@ -53,6 +53,13 @@ OPTION_HINTS: dict[str, dict[str, str]] = {
         '-x': '--format=json',
         '--watch': '-l TIME',
     },
+    'nvitop exporter': {
+        '--port': '--listen [ADDRESS]:PORT',
+        '-p': '--listen [ADDRESS]:PORT',
+        '--bind-address': '--listen [ADDRESS]:PORT',
+        '--bind': '--listen [ADDRESS]:PORT',
+        '-B': '--listen [ADDRESS]:PORT',
+    },
 }
 
 

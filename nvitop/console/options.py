@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple
 
+from nvitop.basics.toml import suggestion
+
 #: Sizes of the device panel; ``auto`` depends on the height of the terminal.
 MODES = ('auto', 'full', 'compact')
 #: Names of the themes; their colors are in ``gui.render.theme``. ``auto`` is dark or light, whatever
@@ -100,6 +102,33 @@ def merge(*layers: Mapping[str, object]) -> Options:
     for layer in layers:
         merged.update(layer)
     return Options()._replace(**merged)
+
+
+def environment_problems(environ: Mapping[str, str]) -> list[str]:
+    """Return what :func:`parse_environment` ignores, as messages for the user."""
+    found = []
+    variable = 'NVITOP_MONITOR_MODE'
+    words = [word.strip().lower() for word in environ.get(variable, '').split(',') if word.strip()]
+    others = ('colorful', 'plain', 'light', 'dark', 'readonly')
+    known = (*MODES, *others)
+    for word in words:
+        if word not in known:
+            hint = suggestion(word, known) or f'; expected {", ".join(known)}'
+            found.append(f'{variable}: unknown word {word!r}{hint}')
+    modes = [mode for mode in MODES if mode in words]
+    if len(modes) > 1:
+        found.append(f'{variable}: {" and ".join(modes)} exclude each other')
+    for name in ('GPU', 'MEMORY'):
+        variable = f'NVITOP_{name}_UTILIZATION_THRESHOLDS'
+        text = environ.get(variable)
+        try:
+            if text:
+                parse_thresholds(text.split(',')[:2])
+        except ValueError:
+            found.append(
+                f'{variable}: expected two percentages from 1 to 99 such as 10,80, not {text!r}'
+            )
+    return found
 
 
 def parse_environment(environ: Mapping[str, str]) -> dict[str, object]:

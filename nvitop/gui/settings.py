@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Collection
 
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import Message
-from nvitop.console.options import PRESET, Invocation, Options, merge, parse_environment
+from nvitop.console.options import (
+    PRESET,
+    Invocation,
+    Options,
+    environment_problems,
+    merge,
+    parse_environment,
+)
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.platforms import config_file
 
@@ -29,6 +36,7 @@ def read_options(invocation: Invocation, messages: list[Message]) -> Options:
             config.check_value(option_table.OPTIONS['columns'], columns, {'columns': _COLUMN_NAMES})
         except ValueError as error:
             raise CommandFailure(f'--{error}', 2) from None
+    messages += [Message('warning', text) for text in environment_problems(os.environ)]
     options = merge(*(layer for _, layer in _layers(invocation, messages)))
     path = (invocation.config or '') if invocation.reads_config else None
     return options._replace(config_path=path)

@@ -354,7 +354,8 @@ def _temperature(case: Case) -> Iterator[Finding]:
 
 def _throttling(case: Case) -> Iterator[Finding]:
     reasons = case.device.clock_event_reasons or ()
-    evidence = _clocks(case.device)
+    is_hot = any(finding.kind == 'hot' for finding in _temperature(case))  # it has the temperature
+    evidence = _clocks(case.device, with_temperature=not is_hot)
     if 'hw_thermal_slowdown' in reasons:
         yield case.finding('thermal_slowdown', 'warning', 'slowed down by heat', evidence, _COOL)
     if 'hw_power_brake_slowdown' in reasons:
@@ -581,14 +582,14 @@ def _name(metric: str) -> str:
     return metric.replace('_', ' ')
 
 
-def _clocks(device: DeviceSample) -> str:
+def _clocks(device: DeviceSample, with_temperature: bool) -> str:
     now, top = device.sm_clock_mhz, device.info.max_sm_clock_mhz
     parts = []
     if now is not None:
         parts.append(f'SM clock {now} MHz' if top is None else f'SM clock {now} of {top} MHz')
     if device.power_usage_mw is not None and device.power_limit_mw:
         parts.append(f'{device.power_usage_mw / 1000:.0f} of {device.power_limit_mw / 1000:.0f} W')
-    if device.temperature_celsius is not None:
+    if with_temperature and device.temperature_celsius is not None:
         parts.append(f'{device.temperature_celsius}°C')
     return ', '.join(parts)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Seq
 from nvitop.basics.printable import printable
 from nvitop.basics.tables import aligned
 from nvitop.basics.times import iso_time
+from nvitop.basics.toml import suggestion
 from nvitop.query.fields import (
     QueryTable,
     device_table,
@@ -72,8 +73,9 @@ def parse_style(text: str) -> OutputStyle:
     others = {word for word in words if word not in KINDS}
     unknown = sorted(others - {'noheader', 'nounits'})
     if unknown:
-        known = ', '.join((*KINDS, 'noheader', 'nounits'))
-        raise ValueError(f'unknown format {unknown[0]!r}; use {known}')
+        known = (*KINDS, 'noheader', 'nounits')
+        hint = suggestion(unknown[0], known) or f'; use {", ".join(known)}'
+        raise ValueError(f'unknown format {unknown[0]!r}{hint}')
     if len(set(kinds)) > 1:
         raise ValueError(f'{" and ".join(kinds)} cannot be combined')
     kind = kinds[0] if kinds else 'csv'

@@ -146,6 +146,22 @@ def test_devices_from_indices(machine: simulation.Machine) -> None:
         Device.from_indices([0, 99])
     assert str(raised.value) == 'unknown GPU 99: this machine has GPUs 0 to 3'
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
+    unknown: list[dict[str, Any]] = [
+        {'uuid': 'GPU-xx'},
+        {'uuid': 'MIG-xx'},
+        {'bus_id': '0000:FF:00.0'},
+        {'index': (0, 6)},
+    ]
+    for arguments in unknown:
+        with pytest.raises(libnvml.NVMLError_NotFound) as missing:
+            Device(**arguments)
+        assert str(missing.value).startswith(f'unknown device {next(iter(arguments.values()))!r}; ')
+        assert str(pickle.loads(pickle.dumps(missing.value))) == str(missing.value)
+    for arguments in ({'bus_id': 'zz'}, {'index': (0, 99)}):
+        with pytest.raises(libnvml.NVMLError_InvalidArgument, match=r'^unknown device '):
+            Device(**arguments)
+    with pytest.raises(libnvml.NVMLError_NotFound, match='has no MIG devices'):
+        Device((1, 0)).mig_device(0)
     assert (Device.count(), Device.is_available()) == (4, True)
     assert Device.driver_version() == '580.65.06'
     assert Device.cuda_driver_version() == Device.max_cuda_version() == '13.0'

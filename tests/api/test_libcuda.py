@@ -61,6 +61,8 @@ def test_every_function_fails_without_a_library() -> None:
         with pytest.raises(libcuda.CUDAError_NotInitialized) as caught:
             function()
         assert '/nonexistent/libcuda.so.1' in str(caught.value.__cause__)
+        for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+            assert 'libcuda.so.1 not found (CUDA_ERROR_NOT_INITIALIZED)' in str(error)
     with pytest.raises(libcudart.cudaError_InitializationError):
         libcudart.cudaRuntimeGetVersion()
     with pytest.raises(libcudart.cudaError_InitializationError):

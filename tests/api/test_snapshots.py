@@ -115,3 +115,16 @@ def test_cpu_percentages_cover_the_time_since_the_last_call() -> None:
     take_snapshots(gpu_processes=False)
     gc.collect()
     assert not pids & set(HostProcess.INSTANCES)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        ({'devices': 'a'}, "devices must be Device objects, not 'a'"),
+        ({'devices': 3}, 'devices must be Device objects, not 3'),
+        ({'gpu_processes': [1]}, 'gpu_processes must be GpuProcess objects, not 1'),
+    ],
+)
+def test_snapshots_of_something_else(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=f'^{message}$'):
+        take_snapshots(**arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import math
 import sys
 from typing import Any
@@ -127,3 +128,6 @@ def test_missing_keras_raises_import_error_with_advice(monkeypatch: pytest.Monke
     with pytest.raises(ImportError, match=r'pip install keras$'):
         _ = module.GpuStatsLogger
     assert not hasattr(module, 'OtherLogger')
+    monkeypatch.setitem(sys.modules, 'keras', None)
+    monkeypatch.delitem(vars(module), 'GpuStatsLogger', raising=False)
+    assert 'GpuStatsLogger' not in dict(inspect.getmembers(module))

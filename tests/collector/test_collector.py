@@ -449,6 +449,13 @@ def test_bad_arguments_are_refused(
             collect_in_background(bool, **arguments)
 
 
+@pytest.mark.parametrize('name', ['on_collect', 'on_start', 'on_stop'])
+def test_background_functions_must_be_callable(name: str) -> None:
+    functions: dict[str, Any] = {'on_collect': bool, name: 3}
+    with pytest.raises(TypeError, match=f'^{name} must be a function, not 3$'):
+        collect_in_background(**functions)
+
+
 def test_metrics_and_statistics_can_be_chosen(collector: ResourceMetricCollector) -> None:
     with collector(tag='a'):
         everything = collector.collect()

@@ -8,7 +8,7 @@ import pytest
 
 from nvitop.console.config import format_config, parse_config, read_config
 from nvitop.console.option_table import SETTINGS
-from nvitop.console.options import Options, merge, parse_environment
+from nvitop.console.options import Options, environment_problems, merge, parse_environment
 
 DEFAULT_KEYS = {'quit': ('q', 'Q'), 'sort-by-pid': ('o p',), 'filter': ('\\', 'F4'), 'back': ()}
 CHOICES = {
@@ -134,6 +134,20 @@ def test_a_printed_configuration_can_be_read(options: Options) -> None:
 )
 def test_monitor_mode_variable(text: str, expected: dict[str, object]) -> None:
     assert parse_environment({'NVITOP_MONITOR_MODE': text}) == expected
+
+
+def test_ignored_parts_of_variables_are_named() -> None:
+    fine = {'NVITOP_MONITOR_MODE': 'Full,light,', 'NVITOP_GPU_UTILIZATION_THRESHOLDS': '10,80'}
+    assert environment_problems(fine) == []
+    wrong = {'NVITOP_MONITOR_MODE': 'ful,auto,full,xy', 'NVITOP_MEMORY_UTILIZATION_THRESHOLDS': '5'}
+    known = 'auto, full, compact, colorful, plain, light, dark, readonly'
+    percentages = 'two percentages from 1 to 99 such as 10,80'
+    assert environment_problems(wrong) == [
+        "NVITOP_MONITOR_MODE: unknown word 'ful'; did you mean 'full'?",
+        f"NVITOP_MONITOR_MODE: unknown word 'xy'; expected {known}",
+        'NVITOP_MONITOR_MODE: auto and full exclude each other',
+        f"NVITOP_MEMORY_UTILIZATION_THRESHOLDS: expected {percentages}, not '5'",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def messages_of(done: subprocess.CompletedProcess[str]) -> list[str]:
 def test_an_unknown_scenario_is_status_2(command: str) -> None:
     done = run(command, environment={'NVITOP_DEMO': 'no-such-scenario'})
     assert (done.returncode, done.stdout) == (2, '')
-    assert ": error: unknown scenario 'no-such-scenario'" in done.stderr
+    assert ": error: NVITOP_DEMO: unknown scenario 'no-such-scenario'" in done.stderr
     assert done.stderr.count('\n') == 1
 
 

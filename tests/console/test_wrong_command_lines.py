@@ -38,6 +38,7 @@ nvitop -C -G                              exclude each other
 nvitop query --gpu memory.usd             did you mean 'memory.used'
 nvitop query --gpu ''                     no field given
 nvitop query --format xml                 unknown format 'xml'; use csv
+nvitop query --format csv,nouint          unknown format 'nouint'; did you mean 'nounits'?
 nvitop query --ssh gpu07                  '--ssh' must be the first argument
 nvitop record --demo x.db                 nvitop record --demo -o x.db
 nvitop record x.csv                       'nvitop replay FILE --export csv' makes a table
@@ -70,6 +71,7 @@ nvitop usage --prometheus http://h a.db   --prometheus takes no FILE
 nvitop usage --match {a="b"}              need --prometheus
 nvitop health --ignore nvlink             unknown kind 'nvlink'; expected missing, lost, not_responding
 nvitop exporter --listen ::1:5   write an IPv6 address as [ADDRESS]:PORT
+nvitop exporter --port 8000               use --listen [ADDRESS]:PORT
 nvitop exporter --certfile c              --certfile and --keyfile need each other
 nvitop exporter --client-cafile c         client certificates need
 """

@@ -92,6 +92,14 @@ def test_a_healthy_device_and_a_device_without_values_have_no_findings() -> None
         ({'recovery_action': 'Drain P2P'}, 'recovery_needed critical recovery action: Drain P2P'),
         ({'temperature_celsius': 91}, 'hot warning 91°C, slows down at 89°C'),
         ({'temperature_celsius': 89}, 'hot warning 89°C, slows down at 89°C'),
+        (
+            {
+                'temperature_celsius': 91,
+                'clock_event_reasons': ('hw_thermal_slowdown',),
+                'sm_clock_mhz': 1005,
+            },
+            'hot warning 91°C, slows down at 89°C; SM clock 1005 of 1980 MHz',
+        ),
         ({'temperature_celsius': 84}, 'hot warning 84°C, slows down at 89°C'),
         (
             {'clock_event_reasons': ('hw_slowdown', 'hw_thermal_slowdown'), 'sm_clock_mhz': 1005},

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING, Any
 
 from nvitop.api import libnvml
-from nvitop.api.libnvml._binding import NVMLError_InvalidArgument
+from nvitop.api.libnvml._binding import NVMLError_InvalidArgument, NVMLError_NotFound
 from nvitop.api.libnvml._errors import is_unreachable
 from nvitop.api.libnvml._session import SESSION
 from nvitop.basics.units import NA
@@ -52,19 +53,33 @@ def digits(uuid: str) -> str:
 
 
 class UnknownGpuError(NVMLError_InvalidArgument):
-    """There is no GPU with this index."""
+    """No device can have this index or PCI bus ID."""
 
     def __new__(cls, *_: object) -> UnknownGpuError:
         """Create the error; old bindings accept no arguments for a class of one code."""
         return NVMLError_InvalidArgument.__new__(cls)
 
-    def __init__(self, index: int, count: int) -> None:
-        """Describe the error for a machine that has this number of GPUs."""
-        self.args = index, count
+    def __init__(self, text: str) -> None:
+        """Describe the error."""
+        self.args = (text,)
 
     def __str__(self) -> str:
-        index, count = self.args
-        return f'unknown GPU {index}: this machine has {gpu_range(count)}'
+        return str(self.args[0])
+
+
+class UnknownDeviceError(NVMLError_NotFound):
+    """There is no device with this UUID, PCI bus ID or index."""
+
+    def __new__(cls, *_: object) -> UnknownDeviceError:
+        """Create the error, as for :class:`UnknownGpuError`."""
+        return NVMLError_NotFound.__new__(cls)
+
+    def __init__(self, text: str) -> None:
+        """Describe the error."""
+        self.args = (text,)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 def gpu_range(count: int) -> str:
@@ -128,6 +143,20 @@ def index_or_uuid(
     return None, index
 
 
+@contextlib.contextmanager
+def naming(given: object) -> Iterator[None]:
+    """Say in the error about an unknown device which one was asked for."""
+    text = f"unknown device {given!r}; 'nvitop query --gpu=index,pci.bus_id,uuid' lists all GPUs"
+    try:
+        yield
+    except UnknownGpuError:
+        raise
+    except NVMLError_InvalidArgument:
+        raise UnknownGpuError(text) from None
+    except NVMLError_NotFound:
+        raise UnknownDeviceError(text) from None
+
+
 def find_handle(function: str, *args: Any) -> tuple[Any, libnvml.NVMLError | None]:
     """Call a driver function that finds a device; return its result.
 
@@ -157,7 +186,8 @@ def find_gpu(index: int) -> tuple[Any, libnvml.NVMLError | None]:
         count = int(_call('nvmlDeviceGetCount'))
         if 0 <= index < count:
             raise
-        raise UnknownGpuError(index, count) from None
+        text = f'unknown GPU {index}: this machine has {gpu_range(count)}'
+        raise UnknownGpuError(text) from None
 
 
 def mig_handles(handle: Any, count: int) -> Iterator[tuple[int, Any]]:

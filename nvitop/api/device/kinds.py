@@ -12,6 +12,7 @@ from nvitop.api.device.base import DeviceBase
 from nvitop.api.device.clock import ClockMixin
 from nvitop.api.device.handles import (
     UUID_PATTERN,
+    UnknownDeviceError,
     find_gpu,
     find_handle,
     find_mig_by_uuid,
@@ -20,6 +21,7 @@ from nvitop.api.device.handles import (
     is_mig_index,
     is_pair,
     mig_handles,
+    naming,
 )
 from nvitop.api.device.health import HealthMixin
 from nvitop.api.device.identity import DriverMixin, IdentityMixin
@@ -144,9 +146,11 @@ class Device(
         if index is not None:
             handle, loss = find_gpu(index)
         elif uuid is not None:
-            handle, loss = find_handle('nvmlDeviceGetHandleByUUID', uuid.encode())
+            with naming(uuid):
+                handle, loss = find_handle('nvmlDeviceGetHandleByUUID', uuid.encode())
         else:
-            handle, loss = find_handle('nvmlDeviceGetHandleByPciBusId', str(bus_id).encode())
+            with naming(bus_id):
+                handle, loss = find_handle('nvmlDeviceGetHandleByPciBusId', str(bus_id).encode())
         known: Any = NA if index is None else index
         if index is None and loss is None:
             known, loss = find_handle('nvmlDeviceGetIndex', handle)
@@ -218,7 +222,7 @@ class Device(
         Raises:
             NVMLError: There is no such device: MIG devices and CUDA devices have none.
         """
-        raise libnvml.NVMLError(libnvml.NVML_ERROR_NOT_FOUND)
+        raise UnknownDeviceError(f'{self!r} has no MIG devices, so none with index {mig_index}')
 
     def mig_devices(self) -> list[MigDevice]:
         """MIG devices of the GPU; an empty list for a MIG device."""
@@ -380,7 +384,8 @@ class MigDevice(Device):
         """Find the MIG device by its index on a GPU, or by UUID."""
         index, uuid = index_or_uuid(index, uuid, bus_id)
         if uuid is not None:
-            physical_index, mig_index, handle = find_mig_by_uuid(uuid)
+            with naming(uuid):
+                physical_index, mig_index, handle = find_mig_by_uuid(uuid)
             self._begin(PhysicalDevice(physical_index), mig_index, handle)
         elif is_pair(index):
             physical_index, mig_index = index
@@ -389,7 +394,9 @@ class MigDevice(Device):
                 self._begin(parent, mig_index, None, parent._loss)
                 return
             function = 'nvmlDeviceGetMigDeviceHandleByIndex'
-            self._begin(parent, mig_index, *find_handle(function, parent.handle, mig_index))
+            with naming(index):
+                found = find_handle(function, parent.handle, mig_index)
+            self._begin(parent, mig_index, *found)
         else:
             raise TypeError(f'a MIG device needs a pair of ints or a UUID, not {index!r}')
 
