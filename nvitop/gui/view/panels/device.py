@@ -485,8 +485,8 @@ def _draw_facts(buf: Buffer, area: Rect, row: GpuRow) -> None:
     problem = wrap(row.trouble or 'none', cells.width - FACT_LABEL, max(1, area.height - 1))
     if area.height > 1:
         buf.write(cells.x, area.y + 1, 'PROBLEM', HEADING)
-        for number, line in enumerate(problem):
-            buf.write(cells.x + FACT_LABEL, area.y + 1 + number, line, style)
+        for number, text in enumerate(problem):
+            buf.write(cells.x + FACT_LABEL, area.y + 1 + number, text, style)
     count = max(1, cells.width // FACT_WIDTH)
     rows = area.height - 1 - len(problem)
     each = cells.width // count
