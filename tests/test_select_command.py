@@ -84,8 +84,8 @@ def test_skipped_devices_are_counted(machine: simulation.Machine) -> None:
     ran = nvisel('-G 50')
     assert (ran.status, ran.out) == (0, '2\n')
     assert ran.err.splitlines()[1:] == [
-        'nvisel: warning: 3 devices skipped: the driver does not report a value that is limited',
-        'nvisel: warning: 1 device skipped: not responding or not permitted',
+        'nvisel: warning: skipped 3 devices: the driver does not report a value that is limited',
+        'nvisel: warning: skipped GPU 1: lost or not responding',
     ]
 
 
@@ -93,7 +93,7 @@ def test_a_gpu_that_may_have_mig_devices_is_not_chosen(machine: simulation.Machi
     machine.fail('nvmlDeviceGetMigMode', 'UNKNOWN', gpu=1)
     ran = nvisel('')
     assert (ran.status, ran.out) == (0, '2,0\n')
-    assert '1 device skipped: not responding or not permitted' in ran.err
+    assert 'skipped GPU 1: lost or not responding' in ran.err
 
 
 def test_unhealthy_gpus_are_skipped_with_the_reason_unless_wanted(

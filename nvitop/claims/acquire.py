@@ -178,7 +178,7 @@ class ClaimRequest(NamedTuple):
         selection = self.matching(criteria=Criteria(min_total_memory=largest))
         if len(selection.chosen) < self.needed:
             limit = '' if largest is None else f' with {largest / 2**30:.4g} GiB of memory'
-            bad = len(selection.unhealthy) + selection.lost
+            bad = len(selection.unhealthy) + len(selection.lost)
             rest = f' and {bad} that must not be used, see nvitop health' if bad else ''
             raise ClaimError(
                 f'{_devices(self.needed)} needed, but this machine has {len(selection.chosen)}{limit}{rest}'

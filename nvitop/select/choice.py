@@ -123,8 +123,8 @@ class Selection(NamedTuple):
     chosen: list[Any]
     #: Number of devices without a value that a criterion needs.
     unknown: int = 0
-    #: Number of devices that do not respond, or have no UUID although one is needed.
-    lost: int = 0
+    #: Labels of devices that are lost or do not respond, or have no UUID although one is needed.
+    lost: tuple[str, ...] = ()
     #: GPUs that match but have a critical finding, each with its words: ``'GPU 5: needs a reset'``.
     unhealthy: tuple[str, ...] = ()
     #: Indices of GPUs that are chosen without a limit, but known not to be free: :data:`FREE`.
@@ -279,6 +279,11 @@ def _read_leaves(
     return [candidate and candidate._replace(judged=judged) for candidate in candidates]
 
 
+def _label(device: Device) -> str:
+    index = device.index
+    return ':'.join(map(str, index)) if isinstance(index, tuple) else str(index)
+
+
 def read_in_turn(steps: Mapping[int, Callable[[], T]]) -> list[T]:
     """Call functions without a time limit."""
     return [step() for step in steps.values()]
@@ -303,8 +308,9 @@ def select(
     GPUs that sleep are only woken if the others are too few, or if their number is not limited.
     """
     powers = dict(enumerate(system().gpu_powers()))
-    steps, awake = {}, {}
+    steps, awake, labels = {}, {}, []
     for place, device in enumerate(devices):
+        labels.append(str(device) if isinstance(device, int) else _label(device))
         # By index, some drivers attach all GPUs up to it.
         power = powers.get(device) if isinstance(device, int) else None
         bus_id = '' if power is None else power.bus_id
@@ -313,24 +319,25 @@ def select(
             awake[place] = steps[place]
     enough = options.max_count if options.enough is None else options.enough
     if enough is not None and len(awake) < len(steps):
-        selection = _select_among(gather(awake), criteria, options)
+        selection = _select_among(
+            dict(zip([labels[place] for place in awake], gather(awake))), criteria, options
+        )
         if len(selection.chosen) >= enough:
             return selection
-    return _select_among(gather(steps), criteria, options)
+    return _select_among(dict(zip(labels, gather(steps))), criteria, options)
 
 
 def _select_among(
-    readings: Iterable[list[Candidate | None]], criteria: Criteria, options: SelectOptions
+    readings: Mapping[str, list[Candidate | None]], criteria: Criteria, options: SelectOptions
 ) -> Selection:
     candidates: list[Candidate] = []
     unhealthy: dict[str, None] = {}
     skipped = options.skipped | (frozenset() if options.ignore_claims else claimed_by_others())
-    unknown = lost = 0
-    read_devices = list(itertools.chain.from_iterable(readings))
+    unknown, lost = 0, [label for label, reads in readings.items() if None in reads]
+    read_devices = list(itertools.chain.from_iterable(readings.values()))
     faults = critical_faults(read.judged for read in read_devices if read and read.judged)
     for read in read_devices:
         if read is None:
-            lost += 1
             continue
         passed, is_unknown = _check_limits(read, criteria)
         unknown += is_unknown
@@ -349,12 +356,12 @@ def _select_among(
         if options.max_count is not None and len(chosen) >= options.max_count:
             break
         if candidate.identifier is None:
-            lost += 1
+            lost.append(_label(candidate.device))
         else:
             chosen.append(candidate.identifier)
             if not criteria.has_limits and _check_limits(candidate, FREE) == (None, False):
                 not_free.append(candidate.device.physical_index)
-    return Selection(chosen, unknown, lost, tuple(unhealthy), tuple(not_free))
+    return Selection(chosen, unknown, tuple(lost), tuple(unhealthy), tuple(not_free))
 
 
 def criteria_from(

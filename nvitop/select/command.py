@@ -353,13 +353,12 @@ def _print(selection: Selection, options: argparse.Namespace) -> int:
     if not sys.stdout.isatty():
         with contextlib.suppress(OSError):
             print(f'CUDA_VISIBLE_DEVICES="{",".join(identifiers)}"', file=sys.stderr)
-    for count, reason in (
-        (selection.unknown, 'the driver does not report a value that is limited'),
-        (selection.lost, 'not responding or not permitted'),
-    ):
-        if count:
-            devices = 'device' if count == 1 else 'devices'
-            print_message('nvisel', 'warning', f'{count} {devices} skipped: {reason}')
+    if selection.unknown:
+        devices = 'device' if selection.unknown == 1 else 'devices'
+        text = f'skipped {selection.unknown} {devices}: the driver does not report a value that is limited'
+        print_message('nvisel', 'warning', text)
+    for label in selection.lost:
+        print_message('nvisel', 'warning', f'skipped GPU {label}: lost or not responding')
     # Without a number and an order, it only translates CUDA_VISIBLE_DEVICES.
     if selection.not_free and (options.sort or options.max_count is not None):
         gpus = ', '.join(map(str, selection.not_free))

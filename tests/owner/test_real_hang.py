@@ -128,7 +128,7 @@ COMMANDS = {
     'nvitop health': (2, r'GPU 5: critical: not responding\n  no response '),
     'nvitop -1': (0, 'GPU 5: not responding'),
     'nvitop query --gpu=index,memory.used': (0, r'(?m)^4, '),
-    'nvisel': (0, r'(?s)4.*1 device skipped: not responding'),
+    'nvisel': (0, r'(?s)4.*skipped GPU \d+: lost or not responding'),
     'nvitop doctor': (1, 'GPU 5: not responding'),
     'nvitop record --duration 3s -o recording.db': (0, ''),
 }
