@@ -35,7 +35,7 @@ from nvitop.gui.state.help_contents import key_groups as groups_of
 from nvitop.gui.state.keymap import HelpGroup
 from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.screens.users import USER_COLUMNS
-from nvitop.health import SEVERITIES
+from nvitop.health import BUSY_PERCENT, HELD_RULE, SEVERITIES
 from nvitop.health.xid import ACTIONS, XIDS, action_of
 from nvitop.owner.types import Owner
 from nvitop.sampling.types import (
@@ -403,6 +403,28 @@ def scenario_keys(name: str) -> Iterator[str]:
             meaning += f'; computed: {code(key.same_as)}'
         rows.append((code(key.name), key.kind, text, meaning))
     yield from table(('key', 'kind', 'default', 'meaning'), rows)
+
+
+def states() -> Iterator[str]:
+    """Yield the table of what a GPU is doing; the first state that applies counts."""
+    busy = f'{BUSY_PERCENT:.0f} %'
+    pausing = (
+        f'processes hold it, but its utilization is below {busy} now, or neither its own nor theirs '
+        'is measured, as on most MIG devices'
+    )
+    measured = (
+        "its utilization, or if the driver doesn't measure that, the sum of its processes', is at "
+        f'least {busy}'
+    )
+    rows = (
+        ('`claimed`', 'free, but claimed with `nvitop run`'),
+        ('`free`', f'no process holds it, and its utilization is below {busy}'),
+        ('`held 1h`', HELD_RULE),
+        ('`busy`', measured),
+        ('`in use`', pausing),
+        ('`asleep`, `lost`', 'it has no values; its row says why, and what to do'),
+    )
+    yield from table(('state', 'meaning'), rows)
 
 
 def device_columns() -> Iterator[str]:

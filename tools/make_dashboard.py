@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, NamedTuple
 
+from nvitop.health.states import HELD_RULE
+
 UID = 'nvitop-exporter'
 #: Maximum number of lines in a graph, and of rows of a ranking.
 MOST = 20
@@ -96,7 +98,7 @@ ROWS: dict[str, list[View]] = {
             for title, about, expr, steps in (
                 ('GPUs', 'That the driver lists.', _GPUS, _PLAIN),
                 ('Free', 'That no process holds.', f'{_FREE} == 1', _PLAIN),
-                ('Held, not used', 'No kernel for 10 minutes.', f'{_HELD} == 1', _GOOD_WARN),
+                ('Held, not used', f'A GPU is held if {HELD_RULE}.', f'{_HELD} == 1', _GOOD_WARN),
                 ('With findings', 'Warnings and critical ones.', _BAD, _GOOD_WARN),
                 ('Lost or missing', 'Do not respond, or are not listed.', _LOST, _GOOD_BAD),
                 ('Hosts without values', 'No exporter, or no driver.', _DOWN, _GOOD_BAD),
@@ -104,7 +106,7 @@ ROWS: dict[str, list[View]] = {
         ),
         _graph(
             'GPUs by state',
-            'Free, busy, in use, and held by processes that have run no kernel for 10 minutes.',
+            f'Free, busy, in use, and held. A GPU is held if {HELD_RULE}.',
             'none',
             Query(f'sum by (state) (nvitop_gpu_state{{{_WHOLE}}})', '{{state}}'),
         ),
@@ -147,8 +149,9 @@ ROWS: dict[str, list[View]] = {
     ],
     'Held, not used': [
         _table(
-            'Who holds GPUs without using them, and where',
-            'Users with memory on GPUs or MIG devices on which no kernel ran for 10 minutes.',
+            'GPUs that are held, and whose memory it is',
+            'All users with memory on them, also those whose small processes use them. '
+            'Who holds them idle has hours in the next panel.',
             Query(f'sum by (hostname, gpu, mig_uuid, user) {_HOLDERS}', 'memory', 'bytes'),
         ),
         _ranking(

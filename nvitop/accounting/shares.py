@@ -5,18 +5,20 @@ Recordings, the exporter and the monitor all use :func:`divide`. The parts of a 
 up to exactly 1:
 
 - A MIG device is the part of its GPU that its compute slices are. The rest of the GPU is free.
-- A device with a busy holder is *used*. It is divided among its busy holders by the time of their
+- A device that is *held* by the rule of the monitor is divided among all its holders by their memory,
+  or equally among their users if that is unknown. The parts of idle holders are held, others are used.
+- Another device with a busy holder is *used*. It is divided among its busy holders by the time of their
   kernels. If that is unknown for one of them, it is divided equally among their users.
 - A device whose holders pause is *used*, too. It is divided equally among the users of those that
   have run a kernel in the last ten minutes, as far as observed.
-- A device whose holders have all been idle for longer is *held*, and divided equally among their users.
 - A device without holders that Slurm has allocated to a job is *allocated* to it (not if the GPU is
   divided into MIG devices).
 - Another device without holders is *free*. If its memory or utilization shows that there must be a process,
-  its holder is :data:`UNKNOWN_USER`. So is that of a busy device with idle holders, if memory belongs
-  to none of them.
+  its holder is :data:`UNKNOWN_USER`. So is that of a device with idle holders that is busy or not held
+  because memory belongs to none of them.
 
-:mod:`nvitop.health.states` defines who holds a device, and when a holder is busy or idle.
+:mod:`nvitop.health.states` defines who holds a device, when a holder is busy or idle, and when a device
+is held.
 
 For example, GPU 0 has two MIG devices. ``4g.40gb`` is used by ann (60 %) and bob (20 %), ``2g.20gb``
 is held by carol. Ann uses 4/7 · 3/4 of the GPU and bob 4/7 · 1/4; carol holds 2/7, and 1/7 is free.
@@ -29,6 +31,7 @@ from typing import Iterator, NamedTuple, Sequence
 
 from nvitop.health.states import (
     BUSY_PERCENT,
+    held_seconds,
     is_holder,
     is_idle_holder,
     percent_of,
@@ -63,15 +66,17 @@ class Share(NamedTuple):
     """The part of a device that one holder has at the moment of a sample."""
 
     key: UsageKey
-    #: Part of the GPU from 0 to 1; 0 of an idle holder while others are busy.
+    #: Part of the GPU from 0 to 1; 0 of an idle holder while the device is used by others.
     part: float = 0.0
     #: Whether the part is used, as far as known; else it is held, or free if the key has no user.
     is_used: bool = False
     #: Whether no process is there, but a batch system has given the GPU to a job.
     is_allocated: bool = False
-    #: Memory of its processes, and the sum of their utilization, ``None`` if it is unknown.
+    #: Memory of its processes, and the sums of their utilization of any part of the device and of its
+    #: SMs, ``None`` if it is unknown.
     memory_bytes: int = 0
     percent: int | None = None
+    sm_percent: int | None = None
 
 
 class DeviceShares(NamedTuple):
@@ -128,9 +133,22 @@ def _divide_device(
     sample: Sample, device: DeviceSample, on_gpu: Sequence[ProcessSample], part: float
 ) -> tuple[Share, ...]:
     """Return the shares of a device that runs processes; their parts add up to ``part``."""
-    shares = _holders(sample, device, on_gpu)
+    is_device_held = held_seconds(sample, device, on_gpu) is not None
+    shares = _holders(sample, device, on_gpu, is_device_held)
     if not shares:
         return (_unused(sample, device, part),)
+    if is_device_held:
+        total = sum(share.memory_bytes for share in shares)
+        is_known = all(p.gpu_memory_bytes is not None for p in on_gpu if is_holder(p))
+        users = [share.key.user for share in shares]
+        return tuple(
+            share._replace(
+                part=part * share.memory_bytes / total
+                if total and is_known
+                else part / users.count(share.key.user) / len(set(users))
+            )
+            for share in shares
+        )
     utilization = device.gpu_utilization_percent
     busy = [share for share in shares if _is_busy(share, utilization)]
     if busy and all(share.percent is not None for share in busy):
@@ -167,8 +185,13 @@ def _is_busy(share: Share, utilization: int | None) -> bool:
     return percent is None or percent >= BUSY_PERCENT
 
 
-def _holders(sample: Sample, device: DeviceSample, on_gpu: Sequence[ProcessSample]) -> list[Share]:
-    """Return those who hold a device, still without their parts."""
+def _holders(
+    sample: Sample, device: DeviceSample, on_gpu: Sequence[ProcessSample], is_device_held: bool
+) -> list[Share]:
+    """Return those who hold a device, still without their parts.
+
+    On a device that is held, one who is idle with most of their memory is idle.
+    """
     rows: dict[UsageKey, list[ProcessSample]] = {}
     processes = [process for process in on_gpu if process.key.device == device.key]
     for process in processes:
@@ -177,9 +200,10 @@ def _holders(sample: Sample, device: DeviceSample, on_gpu: Sequence[ProcessSampl
     shares = [
         Share(
             key,
-            is_used=not all(map(is_idle_holder, of_key)),
+            is_used=_is_used(of_key, is_device_held),
             memory_bytes=sum(process.gpu_memory_bytes or 0 for process in of_key),
-            percent=_sum_percent(of_key),
+            percent=_sum_known([percent_of(process) for process in of_key]),
+            sm_percent=_sum_known([process.gpu_sm_utilization_percent for process in of_key]),
         )
         for key, of_key in rows.items()
     ]
@@ -189,7 +213,10 @@ def _holders(sample: Sample, device: DeviceSample, on_gpu: Sequence[ProcessSampl
     if shares:
         is_idle = not any(_is_busy(share, utilization) for share in shares)
         is_complete = all(process.gpu_memory_bytes is not None for process in on_gpu)
-        has_other = is_idle and is_busy_now and unseen > 0 and is_complete
+        if is_busy_now:
+            has_other = is_idle and unseen > 0 and is_complete
+        else:
+            has_other = is_idle and not is_device_held and not any(s.is_used for s in shares)
     else:
         has_other = (
             unseen > 0
@@ -220,6 +247,14 @@ def gpu_of(key: DeviceKey) -> str:
     return key.uuid or key.label
 
 
-def _sum_percent(processes: Sequence[ProcessSample]) -> int | None:
-    known = [percent for percent in map(percent_of, processes) if percent is not None]
-    return min(100, sum(known)) if len(known) == len(processes) else None
+def _is_used(processes: Sequence[ProcessSample], is_device_held: bool) -> bool:
+    sizes = [process.gpu_memory_bytes or 0 for process in processes]
+    idle = [size for size, process in zip(sizes, processes) if is_idle_holder(process)]
+    if is_device_held and idle:
+        return 2 * sum(idle) < sum(sizes)
+    return len(idle) < len(processes)
+
+
+def _sum_known(percents: Sequence[int | None]) -> int | None:
+    known = [percent for percent in percents if percent is not None]
+    return min(100, sum(known)) if len(known) == len(percents) else None

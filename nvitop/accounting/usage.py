@@ -37,7 +37,7 @@ class Usage:
         self.idle_held_ms = 0.0
         #: The part that a batch system allocated to a job without a process on the GPU.
         self.allocated_ms = 0.0
-        #: Utilization while a part of the device was theirs, and the time in which it is known.
+        #: Utilization of the SMs while a part of the device was theirs, and the time in which it is known.
         self.sm_percent_ms = 0.0
         self.measured_ms = 0.0
         self.memory_byte_ms = 0.0
@@ -238,8 +238,8 @@ def add_tick(rows: MinuteRows, tick: Tick, ms: float, part: float) -> None:
         usage.held_ms += ms
         if not share.is_used:
             usage.idle_held_ms += ms * share.part
-        if share.percent is not None and share.part:
-            usage.sm_percent_ms += ms * share.percent
+        if share.sm_percent is not None and share.part:
+            usage.sm_percent_ms += ms * share.sm_percent
             usage.measured_ms += ms
         usage.memory_byte_ms += ms * share.memory_bytes
 
@@ -257,7 +257,8 @@ def _count_device(rows: MinuteRows, tick: Tick, ms: float, part: float) -> None:
         minute.busy_ms += ms
     if tick.shares.is_held:
         minute.held_ms += ms
-        minute.idle_held_ms += 0 if any(share.is_used for share in tick.shares.shares) else ms
+        is_idle = any(share.part and not share.is_used for share in tick.shares.shares)
+        minute.idle_held_ms += ms if is_idle else 0
     minute.utilization_percent_ms += ms * (utilization or 0)
     minute.max_utilization_percent = _highest(minute.max_utilization_percent, utilization)
     minute.memory_byte_ms += ms * (device.memory_used_bytes or 0)

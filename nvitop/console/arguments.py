@@ -60,6 +60,7 @@ OPTION_HINTS: dict[str, dict[str, str]] = {
         '--bind': '--listen [ADDRESS]:PORT',
         '-B': '--listen [ADDRESS]:PORT',
     },
+    'nvitop usage': {'--demo': 'nvitop record --demo -o FILE, then nvitop usage FILE'},
 }
 
 

@@ -17,6 +17,7 @@ from nvitop.health.rules import (
 )
 from nvitop.health.states import (
     BUSY_PERCENT,
+    HELD_RULE,
     HELD_SECONDS,
     DeviceState,
     claim_of_unused,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     'BUSY_PERCENT',
+    'HELD_RULE',
     'HELD_SECONDS',
     'KINDS',
     'RULE_METRICS',

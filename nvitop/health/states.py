@@ -9,10 +9,9 @@ and ``fleet``. The alerts and the dashboard read the words that the exporter wri
   least :data:`HOLDER_BYTES` of memory; or its utilization is at least :data:`BUSY_PERCENT`.
 - *free*: no process holds the device, its utilization is below :data:`BUSY_PERCENT`, and less than
   :data:`UNSEEN_BYTES` of its memory belong to no listed process.
-- *busy*: its utilization is at least :data:`BUSY_PERCENT`. If that isn't known, it is the sum of
-  its processes'.
-- *held*: processes without a kernel for :data:`HELD_SECONDS` have most of the memory, as far as
-  observed. Nothing is held before it was observed for that long.
+- *held*: :data:`HELD_RULE`, as far as observed. Nothing is held before it was observed for that long.
+- *busy*: its utilization is at least :data:`BUSY_PERCENT`, and it isn't held. If that isn't known, it
+  is the sum of its processes'.
 - *in use*: everything else: its processes pause, or their utilization isn't known.
 - *unknown*: neither its processes nor its utilization are known.
 - A device that doesn't respond, or sleeps, has the name of its status.
@@ -46,9 +45,15 @@ if TYPE_CHECKING:
 BUSY_PERCENT = 5.0
 #: Utilization (percent) from which a device is not held, whatever its processes do. Higher than
 #: :data:`BUSY_PERCENT`, so that a small process next to a large idle one does not change the word.
-_USED_PERCENT = 10.0
-#: Time (seconds) without a kernel after which a process only holds its memory.
+USED_PERCENT = 10.0
+#: Time (seconds) without kernels and videos after which a process only holds its memory.
 HELD_SECONDS = 600.0
+#: When a process, and when a device is held, for help texts and pages.
+IDLE_RULE = f'no kernel and no video for {HELD_SECONDS / 60:.0f} minutes'
+HELD_RULE = (
+    'at least half of its memory in use belongs to processes that have run '
+    f'{IDLE_RULE}, and its utilization is below {USED_PERCENT:.0f} %'
+)
 #: Minimum memory (bytes) of a process that holds its device. A context alone may need less.
 HOLDER_BYTES = 16 << 20
 #: Memory in use (bytes) from which a device without listed processes is not free. The driver itself
@@ -128,8 +133,28 @@ def is_holder(process: ProcessSample) -> bool:
 
 
 def is_idle_holder(process: ProcessSample) -> bool:
-    """Whether a process has kept its device for :data:`HELD_SECONDS` without a kernel."""
+    """Whether a process has kept its device for :data:`HELD_SECONDS` without using any part of it."""
     return is_holder(process) and (process.gpu_idle_seconds or 0) >= HELD_SECONDS
+
+
+def held_seconds(
+    sample: Sample, device: DeviceSample, on_gpu: Sequence[ProcessSample]
+) -> float | None:
+    """Return how long a device has been held at least, see :data:`HELD_RULE`; ``None`` if it isn't."""
+    processes = _listed_holders(device, on_gpu)
+    utilization: float | None = device.gpu_utilization_percent
+    if utilization is None:
+        utilization = sum(percent_of(process) or 0 for process in processes)
+    idle = [process for process in processes if is_idle_holder(process)]
+    others = [process.gpu_memory_bytes for process in processes if process not in idle]
+    if not idle or utilization >= USED_PERCENT or None in others:
+        return None
+    total = sum(process.gpu_memory_bytes or 0 for process in processes)
+    if all(process.gpu_memory_bytes is not None for process in on_gpu):
+        total += unseen_bytes(sample, device, on_gpu)
+    if 2 * sum(process.gpu_memory_bytes or 0 for process in idle) < total:
+        return None
+    return max(idle, key=lambda process: process.gpu_memory_bytes or 0).gpu_idle_seconds
 
 
 def percent_of(process: ProcessSample) -> int | None:
@@ -171,8 +196,7 @@ _ORDER = {'busy': 0, 'in use': 1, 'held': 2, 'free': 3}
 def _state(sample: Sample, device: DeviceSample, on_gpu: Sequence[ProcessSample]) -> DeviceState:
     if device.status != 'ok':
         return DeviceState(device.status)
-    on_device = [process for process in on_gpu if process.key.device == device.key]
-    processes = [process for process in on_device if process.is_outdated or is_holder(process)]
+    processes = _listed_holders(device, on_gpu)
     utilization: float | None = device.gpu_utilization_percent
     if not processes:
         has_list = not any(p.device == device.key and p.hides_processes for p in sample.problems)
@@ -180,20 +204,18 @@ def _state(sample: Sample, device: DeviceSample, on_gpu: Sequence[ProcessSample]
             0.0 if utilization is None and has_list else utilization,
             unseen_bytes(sample, device, on_gpu),
         )
+    seconds = held_seconds(sample, device, on_gpu)
+    if seconds is not None:
+        return DeviceState('held', seconds)
     if utilization is None:
         utilization = sum(percent_of(process) or 0 for process in processes)
-    if utilization < _USED_PERCENT:
-        held_seconds = _held_seconds(processes)
-        if held_seconds is not None:
-            return DeviceState('held', held_seconds)
     return DeviceState('busy' if utilization >= BUSY_PERCENT else 'in use')
 
 
-def _held_seconds(processes: Sequence[ProcessSample]) -> float | None:
-    """Return how long the processes have held a device; ``None`` if most of them use it."""
-    idle = [process for process in processes if is_idle_holder(process)]
-    sizes = [sum(p.gpu_memory_bytes or 0 for p in several) for several in (idle, processes)]
-    others = [process.gpu_memory_bytes for process in processes if process not in idle]
-    if not idle or None in others or 2 * sizes[0] < sizes[1]:
-        return None
-    return max(idle, key=lambda process: process.gpu_memory_bytes or 0).gpu_idle_seconds
+def _listed_holders(device: DeviceSample, on_gpu: Sequence[ProcessSample]) -> list[ProcessSample]:
+    """Return the processes that hold a device, and those of which only the memory is known."""
+    return [
+        process
+        for process in on_gpu
+        if process.key.device == device.key and (process.is_outdated or is_holder(process))
+    ]

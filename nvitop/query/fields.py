@@ -17,7 +17,15 @@ from nvitop.basics.metrics import (
     ProcessMetric,
 )
 from nvitop.basics.toml import suggestion
-from nvitop.health import Finding, device_states, findings, health_status, is_wrong, word_of
+from nvitop.health import (
+    HELD_RULE,
+    Finding,
+    device_states,
+    findings,
+    health_status,
+    is_wrong,
+    word_of,
+)
 from nvitop.health.rules import CHECK_METRICS
 from nvitop.query import nvidia_smi
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
@@ -269,7 +277,7 @@ def _state_fields() -> tuple[QueryField, ...]:
     rules = (*_SIGN_OF_LIFE, *CHECK_METRICS)
     mig = 'index of a MIG device on its GPU'
     judged = 'ok, unknown, warning or critical; see health_findings'
-    doing = 'free, claimed, busy, in use, held (no kernel for 10 minutes), or its status'
+    doing = f'free, claimed, busy, in use, held ({HELD_RULE}), or its status'
     problems = 'problems found by the rules about health, with the values that show them'
     fields = (
         ('mig_profile', 'str', 'profile of a MIG device'),

@@ -8,6 +8,7 @@ import contextlib
 import functools
 import os
 import sys
+import textwrap
 import time
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Sequence
@@ -18,6 +19,7 @@ from nvitop.console.arguments import ArgumentParser, add_general, checked, durat
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message
 from nvitop.fleet.types import FleetError
+from nvitop.health.states import HELD_RULE, IDLE_RULE
 from nvitop.platforms.machine import default_recording
 from nvitop.recording.frames import FrameError
 from nvitop.recording.reader import Recording
@@ -101,7 +103,10 @@ def make_parser() -> ArgumentParser:
         prog=PROGRAM,
         usage=['nvitop usage [OPTION ...] [FILE ...]'],
         description='Print who used how many GPU-hours, and who held GPUs without using them, from\n'
-        'recordings of one or many machines.',
+        'recordings of one or many machines.\n\n'
+        'GPU-HOURS divides the time of each GPU: by work if in use, by memory if held.\n'
+        'USED is time in use, HELD IDLE that of idle processes while they held a GPU.\n'
+        + textwrap.fill(f'A GPU is held if {HELD_RULE}.', 76),
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
@@ -188,8 +193,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     add(
         '--held',
         action='store_true',
-        help='list the processes that hold memory at the end of the recordings and have not used '
-        'their GPU for 10 minutes',
+        help='list the processes that hold memory at the end of the recordings and have run '
+        f'{IDLE_RULE}',
     )
 
 

@@ -16,7 +16,7 @@ from nvitop.accounting.shares import NO_USER, UNKNOWN_USER
 from nvitop.basics.printable import printable
 from nvitop.basics.tables import aligned, csv_text
 from nvitop.basics.times import format_time
-from nvitop.health.states import is_holder, is_idle_holder, percent_of
+from nvitop.health.states import HELD_SECONDS, is_holder, is_idle_holder, percent_of
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
@@ -42,6 +42,11 @@ MAX_TEXT = 40
 CLOCK_SECONDS = 10 * 3600.0
 #: Tables leave out less free or unobserved time (seconds), which may be a rounding error.
 SHOWN_SECONDS = 0.5
+
+#: Note about rows with memory but no time.
+BESIDE = """\
+A row without GPU-HOURS had idle memory on GPUs that others used: their time is divided by work.
+"nvitop usage --held" lists who holds memory without using it."""
 
 _HOUR = 3600.0
 _JOULES_PER_KWH = 3.6e6
@@ -302,7 +307,8 @@ def _table(report: Report, rows: tuple[Row, ...], ascii_only: bool) -> str:
             ]
         )
     left = {*range(len(report.by)), len(report.by) + 2}
-    return _title(report) + aligned(lines, left)
+    has_idle = any(row.sums.peak_bytes and not row.sums.seconds for row in rows)
+    return _title(report) + aligned(lines, left) + (f'\n{BESIDE}\n' if has_idle else '')
 
 
 def _title(report: Report) -> str:
@@ -395,7 +401,10 @@ def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
     count = f'{len(unknown)} process' + ('es' if len(unknown) > 1 else '')
     note = f'Left out, because their utilization is unknown: {count}.\n' if unknown else ''
     if len(lines) == 1:
-        return f'{mark}No GPU memory was held for 10 minutes without being used {as_of}.\n{note}'
+        return (
+            f'{mark}No GPU memory was held for {HELD_SECONDS / 60:.0f} minutes without being used '
+            f'{as_of}.\n{note}'
+        )
     size_text = f'{total / (1 << 30):,.1f} GiB'
     title = f'{mark}GPU memory that is held without being used, {as_of}: {size_text}\n\n'
     return title + aligned(lines, {0, 1, 4, 5}) + (note and f'\n{note}')

@@ -73,7 +73,43 @@ def parts_of_device(sample: Sample, device: DeviceSample) -> list[tuple[str, str
         value = device.gpu_utilization_percent if percent is None else percent
         return value is None or value >= 5
 
+    def idle_bytes(processes: list[ProcessSample]) -> int:
+        return sum(p.gpu_memory_bytes or 0 for p in processes if is_idle(p))
+
+    def is_mostly_idle(processes: list[ProcessSample], more: int = 0) -> bool:
+        everything = sum(p.gpu_memory_bytes or 0 for p in processes) + more
+        return any(map(is_idle, processes)) and 2 * idle_bytes(processes) >= everything
+
+    outdated = [process for process in there if process.is_outdated]
+    listed = [*outdated, *(process for several in holders.values() for process in several)]
+    unknown = (device.memory_used_bytes or 0) - seen if is_unseen else 0
+    if any(process.gpu_memory_bytes is None for process in on_gpu):
+        unknown = 0
+    utilization = device.gpu_utilization_percent
+    if utilization is None:
+        utilization = sum(process.gpu_sm_utilization_percent or 0 for process in listed)
+    is_held = (
+        utilization < 10
+        and is_mostly_idle(listed, unknown)
+        and all(is_idle(p) or p.gpu_memory_bytes is not None for p in listed)
+    )
     running = {holder: percent for holder, percent in percents.items() if runs(percent)}
+    if is_held:
+        # User, kind and memory of all holders.
+        rows = [
+            (user, 'held' if is_mostly_idle(several) else 'used', several)
+            for (user, _), several in holders.items()
+        ]
+        sizes = [[process.gpu_memory_bytes for process in several] for _, _, several in rows]
+        hidden = unknown if is_busy and not running else 0
+        total = sum(size or 0 for several in sizes for size in several) + hidden
+        if total and not any(None in several for several in sizes):
+            other = [('?', 'used', hidden / total)] if hidden else []
+            by_size = [sum(size or 0 for size in several) / total for several in sizes]
+            return [*other, *((user, kind, part) for (user, kind, _), part in zip(rows, by_size))]
+        names = [user for user, _, _ in rows]
+        equal = [1 / len({*names}) / names.count(user) for user in names]
+        return [(user, kind, part) for (user, kind, _), part in zip(rows, equal)]
     if (
         not running
         and is_busy
@@ -84,11 +120,12 @@ def parts_of_device(sample: Sample, device: DeviceSample) -> list[tuple[str, str
     if running and None not in running.values():
         total = sum(percent or 0 for percent in running.values())
         return [(user, 'used', (percent or 0) / total) for (user, _), percent in running.items()]
-    pausing = [
-        holder
-        for holder, processes in holders.items()
-        if not all((process.gpu_idle_seconds or 0) >= 600 for process in processes)
-    ]
-    users = {user for user, _ in running or (holders if is_busy else pausing or holders)}
-    kind = 'used' if running or is_busy or pausing else 'held'
-    return [(user, kind, 1 / len(users)) for user in users]
+    pausing = [holder for holder, processes in holders.items() if not all(map(is_idle, processes))]
+    if not running and not is_busy and not pausing:
+        return [('?', 'used', 1.0)]
+    users = {user for user, _ in running or (holders if is_busy else pausing)}
+    return [(user, 'used', 1 / len(users)) for user in users]
+
+
+def is_idle(process: ProcessSample) -> bool:
+    return (process.gpu_idle_seconds or 0) >= 600

@@ -10,29 +10,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nvitop.accounting.shares import divide
 from nvitop.exporter.pages import DELAY_SECONDS, UsageCounters
+from nvitop.health import device_states
 from nvitop.recording.store import RecordingError
 from nvitop.sampling.types import JobSample, Sample
 from nvitop.usage.recordings import open_sources, read_report
 from tests.accounting.oracle import Account, account
 from tests.recording.virtual_clock import START, SimpleMachine, mig, record
 
+SM = 'gpu_sm_utilization_percent'
 LONGEST = 2.5 * 10.0
 processes = st.fixed_dictionaries(
     {
         'username': st.sampled_from(('ann', 'ann', 'bob', None)),
         'status': st.sampled_from((*['running'] * 5, 'gone', 'foreign', 'zombie')),
         'type': st.sampled_from((*['C'] * 4, 'G', 'C+G', 'M')),
-        'gpu_memory_bytes': st.sampled_from((*[1 << 30] * 4, None, 0, 1 << 20)),
-        'gpu_sm_utilization_percent': st.sampled_from((0, 0, 0, 4, 5, 40, 90, None)),
+        'gpu_memory_bytes': st.sampled_from((*[1 << 30] * 4, 3 << 30, 3 << 30, None, 0, 1 << 20)),
+        SM: st.sampled_from((0, 0, 0, 4, 5, 40, 90, None)),
         'gpu_idle_seconds': st.sampled_from((600.0, 600.0, 599.0, None)),
         'command': st.sampled_from(('a', 'b')),
         'is_outdated': st.sampled_from((*[False] * 5, True)),
     }
-)
+).map(lambda values: {**values, **({} if values[SM] == 0 else {'gpu_idle_seconds': None})})
 devices = st.fixed_dictionaries(
     {
-        'gpu_utilization_percent': st.sampled_from((0, 0, 0, 4, 5, 90, None)),
+        'gpu_utilization_percent': st.sampled_from((0, 0, 0, 4, 5, 9, 10, 90, None)),
         'memory_used_bytes': st.sampled_from((0, 0, 3 << 30, 80 << 30, None)),
         'status': st.sampled_from((*['ok'] * 5, 'lost')),
     }
@@ -119,3 +122,16 @@ def test_counters_agree_with_the_accountant(samples: list[Sample]) -> None:
         user = '?' if user == '(unknown)' else user
         found[user] = {kind: use.seconds, 'held': use.held_idle_seconds}
     assert flat(found) == pytest.approx(flat(account(without_jobs, LONGEST)), abs=0.1)
+
+
+@settings(max_examples=100, deadline=None)
+@given(histories())
+def test_a_device_has_held_time_exactly_while_it_is_shown_as_held(samples: list[Sample]) -> None:
+    for sample in samples:
+        states = device_states(sample)
+        for divided in divide(sample):
+            if divided.is_leaf and divided.shares:
+                held = sum(s.part for s in divided.shares if s.key.user and not s.is_used)
+                allocated = sum(s.part for s in divided.shares if s.is_allocated)
+                is_held = states[divided.device.key].word == 'held'
+                assert (held - allocated > 0) == is_held

@@ -30,7 +30,8 @@ def observed(path: Path) -> int:
 
 def test_utilization_is_known_of_the_time_that_counts_for_a_row(tmp_path: Path) -> None:
     machine = SimpleMachine(2)
-    machine.run(1, 0, gpu_sm_utilization_percent=60)
+    # What its decoder does is no time of kernels.
+    machine.run(1, 0, gpu_sm_utilization_percent=60, gpu_decoder_utilization_percent=79)
     machine.run(2, 0, username=None, gpu_sm_utilization_percent=0)
     machine.run(3, 1, username=None, gpu_sm_utilization_percent=None)
     by_user = usage(recorded(tmp_path / 'a.db', machine), 'user')

@@ -30,14 +30,16 @@ def process(
 
 
 def test_users_are_summed_on_the_host() -> None:
-    first = process(1, GPU0, 'ann', 10, 0)._replace(cpu_percent=50.0, running_time_seconds=90.0)
+    first = process(1, GPU0, 'ann', 16 << 20, 0)._replace(
+        cpu_percent=50.0, running_time_seconds=90.0
+    )
     rows = (
-        first._replace(gpu_idle_seconds=60.0),
-        first._replace(key=first.key._replace(device=GPU1), gpu_idle_seconds=59.0),
+        first._replace(gpu_idle_seconds=600.0),
+        first._replace(key=first.key._replace(device=GPU1), gpu_idle_seconds=599.0),
         process(2, GPU0, 'ann', 70, 0)._replace(cpu_percent=5.0, running_time_seconds=3600.0),
     )
     (user,) = summarize_users(rows)
-    assert user[-4:] == (10, 55.0, 3600.0, None)
+    assert user[-4:] == (16 << 20, 55.0, 3600.0, None)
     assert summarize_users([rows[-1]])[0].idle_memory_bytes is None
 
 

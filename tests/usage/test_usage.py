@@ -425,6 +425,20 @@ def test_days_are_rows_in_local_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
     time.tzset()
 
 
+@pytest.mark.parametrize(('utilization', 'has_note'), [(9, False), (50, True)])
+def test_a_note_explains_rows_with_memory_but_without_time(
+    tmp_path: Path, utilization: int, has_note: bool
+) -> None:
+    machine = SimpleMachine(1, start=BEGIN)
+    machine.set(0, gpu_utilization_percent=utilization)
+    machine.run(1, **percent('ann', utilization))
+    machine.run(2, **percent('carol', 0, gpu_memory_bytes=40 << 30))
+    record(tmp_path / 'a.db', [machine.sample(10) for _ in range(60)])
+    text = report_text(report_of(tmp_path / 'a.db'), 'table')
+    assert ('A row without GPU-HOURS' in text) == has_note
+    assert re.search(r'carol +0:0[09]:\d\d', text)
+
+
 def test_memory_that_is_held_without_use_is_listed() -> None:
     machine = SimpleMachine(2, start=BEGIN)
     idle = percent('bob', 0, gpu_memory_bytes=60 << 30, gpu_idle_seconds=7200.0)
@@ -469,6 +483,12 @@ def test_periods_have_names(text: str, begin: str, end: str | None) -> None:
 
     expected = seconds(begin), None if end is None else seconds(end)
     assert parse_moment(text, seconds('2026-11-24 12:00')) == expected
+
+
+def test_the_demo_needs_a_recording(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(['--demo'])
+    assert 'nvitop record --demo -o FILE' in capsys.readouterr().err
 
 
 def test_the_command_prints_a_table_and_accepts_negative_times(

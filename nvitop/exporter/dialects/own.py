@@ -33,7 +33,7 @@ from nvitop.exporter.families import (
     texts_of,
     user_of,
 )
-from nvitop.health import device_states, findings, word_of
+from nvitop.health import HELD_RULE, device_states, findings, word_of
 from nvitop.health.xid import ACTIONS, action_of, xid_of
 from nvitop.version import __version__
 
@@ -54,8 +54,8 @@ HEALTH_HELP = (
 )
 #: Counters of the use of GPUs by users and owners, and of free GPUs: fields of GpuUse and their help.
 USAGE_COUNTERS = {
-    'seconds': 'GPU time used: each GPU counts once, a MIG device by its share of the GPU',
-    'held_idle_seconds': 'GPU time held without being used',
+    'seconds': 'GPU time used, divided by work: each GPU counts once, a MIG device by its share of the GPU',
+    'held_idle_seconds': 'GPU time of idle processes while their GPU was held',
     'energy_joules': 'energy of GPUs, divided by utilization',
     'kernel_seconds': 'time in which kernels ran: utilization × time, summed over devices',
     'measured_seconds': 'time with processes whose utilization is known, summed over devices',
@@ -66,7 +66,7 @@ FREE_COUNTERS = {
 }
 #: What a device is doing.
 STATES = ('free', 'claimed', 'busy', 'in use', 'held')
-STATE_HELP = '1 for what the GPU is doing: free, claimed (with nvitop run), busy, in use (its processes pause), or held (no kernel for 10 minutes)'
+STATE_HELP = f'1 for what the GPU is doing: free, claimed (with nvitop run), busy, in use (its processes pause), or held ({HELD_RULE})'
 #: Help of series that several metrics share.
 _SHARED_HELP = {
     'clock_event': 'time in which the reason lowered the clocks',

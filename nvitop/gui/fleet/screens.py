@@ -20,6 +20,7 @@ from nvitop.gui.state.help_contents import TYPING
 from nvitop.gui.state.input_line import open_field
 from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup, Keymap, leaving
 from nvitop.gui.state.lists import sort_list
+from nvitop.health.states import HELD_SECONDS
 
 _HOSTS = frozenset({Screen.HOSTS})
 _GPUS = frozenset({Screen.GPUS})
@@ -84,7 +85,11 @@ _SIGNS = HelpGroup(
     (
         HelpEntry('▁▂▃▄▅▆▇', 'utilization of one GPU, from 0 % to 100 %', Style(Role.UTILIZATION)),
         HelpEntry('▁', 'held', WARNING),
-        HelpEntry('HELD', 'GPUs whose processes have run no kernel for 10 minutes', PLAIN),
+        HelpEntry(
+            'HELD',
+            f'GPUs with half of their memory idle for {HELD_SECONDS / 60:.0f} minutes',
+            PLAIN,
+        ),
         HelpEntry('!', 'something is wrong with this GPU', ERROR),
         HelpEntry('·', 'no exporter reports its utilization', DIM),
         HelpEntry('FREE', 'GPUs that no process holds, without critical findings', PLAIN),

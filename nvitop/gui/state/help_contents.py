@@ -14,6 +14,7 @@ from nvitop.gui.state.actions import need_past, need_recording
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup
 from nvitop.health import KINDS
+from nvitop.health.states import USED_PERCENT
 
 #: Cells of the keys; the text begins after them.
 _KEYS_WIDTH = 18
@@ -41,7 +42,9 @@ MOUSE = HelpGroup(
 )
 _MARKS = (
     HelpEntry('free', 'no process uses the GPU', IDLE),
-    HelpEntry('held 1h', 'memory in use, but no kernel for 1 h', WARNING),
+    HelpEntry(
+        'held 1h', f'half of its memory idle for 1 h, UTIL below {USED_PERCENT:.0f}%', WARNING
+    ),
     HelpEntry('hot', 'amber after the state: a problem; press !', WARNING),
     HelpEntry('lost', 'red: the GPU is broken or cannot be used', ERROR),
     HelpEntry('util', 'utilization of GPUs, processes and CPUs', Style(Role.UTILIZATION)),

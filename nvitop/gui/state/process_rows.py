@@ -9,14 +9,13 @@ from nvitop.basics.words import filter_words, name_in_quotes, split_word
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import owner_text
 from nvitop.gui.model.format import special_command
+from nvitop.health.states import is_idle_holder
 from nvitop.sampling.types import DeviceKey, DeviceSample, HostProcessSample, ProcessSample, Sample
 
 #: Processes on devices by PID and start time.
 Uses = Mapping[Tuple[int, float], Sequence[ProcessSample]]
 #: A parsed filter: a prefix (``''`` if there is none) and a word for each part.
 Query = Sequence[Tuple[str, str]]
-#: Time (seconds) without using its device after which the memory of a process counts as idle.
-IDLE_SECONDS = 60.0
 
 
 def parse_query(text: str) -> Query:
@@ -424,11 +423,7 @@ def summarize(name: str | None, rows: Sequence[ProcessSample]) -> UserSummary:
         tuple(sorted({row.key.device for row in rows})),
         sum(known) if len(known) == len(memory) else None,
         mean_over_devices(rows, 'gpu_sm_utilization_percent'),
-        sum(
-            row.gpu_memory_bytes or 0 for row in idle if (row.gpu_idle_seconds or 0) >= IDLE_SECONDS
-        )
-        if idle
-        else None,
+        sum(row.gpu_memory_bytes or 0 for row in idle if is_idle_holder(row)) if idle else None,
         sum(cpu) if cpu else None,
         max(times, default=None),
     )

@@ -32,6 +32,7 @@ from nvitop.gui.view.panels.process import (
 from nvitop.gui.view.screens.main import ruler_of
 from nvitop.gui.view.table import Content, draw_cell, draw_table
 from nvitop.gui.view.text import draw_message, draw_section
+from nvitop.health.states import HELD_SECONDS, IDLE_RULE
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
 
@@ -70,13 +71,13 @@ USER_COLUMNS: tuple[Column, ...] = (
            align='<', gap=2, source='NVML index, PCI bus order'),
     Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory of all processes', lambda row, _: fmt.format_gib_count(row.gpu_memory_bytes),
            gap=2, order='gpu-memory', unit='B', source='sum of `MEM GiB`'),
-    Column('idle_memory', 'HELD GiB', (8,), 'GPU memory of processes that have not used their GPU for a minute', _idle_memory,
-           rank=1, order='idle-memory', unit='B', source='sum of `MEM GiB` where `IDLE` is at least a minute'),
+    Column('idle_memory', 'HELD GiB', (8,), f'GPU memory of processes that have run {IDLE_RULE}', _idle_memory,
+           rank=1, order='idle-memory', unit='B', source=f'sum of `MEM GiB` where `IDLE` is at least {HELD_SECONDS / 60:.0f} minutes'),
     Column('sm', '%SM', (5,), 'time that their kernels ran, in percent; mean of these devices', lambda row, _: fmt.format_count(row.mean_sm_percent),
            order='sm', unit='%', source='sum of `%SM` on each device'),
     Column('hours', 'USED h', (7,), 'GPU-hours used in the scroll-back, or on the day of a recording', lambda row, _: _hours(row, 0),
            rank=2, order='hours', unit='h', source='`nvitop usage`'),
-    Column('idle_hours', 'IDLE h', (7,), 'GPU-hours held without use in that time', lambda row, _: _hours(row, 1),
+    Column('idle_hours', 'IDLE h', (7,), 'GPU-hours held idle in that time', lambda row, _: _hours(row, 1),
            rank=3, unit='h', source='`nvitop usage`'),
     Column('cpu', '%CPU', (6,), 'CPU time of all processes, in percent of one core', lambda row, _: fmt.format_count(row.cpu_percent),
            rank=6, order='cpu', unit='% of a core', source='sum of `%CPU`'),
