@@ -192,12 +192,7 @@ class LineFact(NamedTuple):
 
 def _words(label: str, text_of: Callable[[DeviceSample], str]) -> Callable[[GpuRow, int], Pieces]:
     def pieces(row: GpuRow, _: int) -> Pieces:
-        text = text_of(row.device)
-        return (
-            ()
-            if text == fmt.NOT_AVAILABLE
-            else ((f'{label} ' if label else '', DIM), (text, PLAIN))
-        )
+        return ((f'{label} ', DIM), *_value(text_of(row.device)))
 
     return pieces
 
