@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, NamedTuple, 
 
 from nvitop import api
 from nvitop.api import libcuda, libnvml
-from nvitop.api.device.base import ImpossibleAnswer
 from nvitop.api.system import system
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS, Metric
 from nvitop.basics.printable import printable_lines
@@ -150,6 +149,8 @@ def _process_texts(process: GpuProcess) -> dict[str, str]:
 
 def _shown(device: Device, metric: Metric) -> str:
     """Return the value of a getter with its unit as in nvidia-smi, or the reason for its absence."""
+    from nvitop.api.device import ImpossibleAnswer  # it needs the binding, which may be broken
+
     value, reason = device.reading(metric.method)
     if isinstance(reason, libnvml.NVMLError):
         return f'error {reason.value}: {reason}'
