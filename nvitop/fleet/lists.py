@@ -27,6 +27,8 @@ _WITH_USERS = 100
 #: Maximum number of ranges of hosts with free GPUs above a table.
 _MOST_RANGES = 3
 _COLORS = {'good': 'green', 'warning': 'yellow', 'critical': 'red', 'dim': 'dark_grey'}
+#: State → words of its finding.
+_STATES = {'timed out': 'not responding'}
 FORMATS = ('table', 'json', 'csv')
 #: Version of the JSON structure; increased by changes that would break programs.
 SCHEMA = 1
@@ -101,7 +103,7 @@ _GPU_COLUMNS = (
     ListColumn('host', lambda pair, _: pair[0].name, 'HOST', sizes=(8, 28), align='<'),
     ListColumn('gpu', lambda pair, _: pair[1].label, 'GPU', sizes=(4,)),
     ListColumn('uuid', lambda pair, _: pair[1].id),
-    ListColumn('state', lambda pair, _: pair[1].state, 'STATE', sizes=(13,), align='<', look=lambda pair, _: 'good' if pair[1].is_free else 'warning' if pair[1].state == 'held' else ''),
+    ListColumn('state', lambda pair, _: pair[1].state, 'STATE', lambda pair, _: _STATES.get(pair[1].state, pair[1].state), (14,), align='<', look=lambda pair, _: 'good' if pair[1].is_free else 'warning' if pair[1].state == 'held' else ''),
     ListColumn('utilization_percent', lambda pair, _: rounded(pair[1].utilization_percent, 1), 'UTIL', lambda pair, _: percent_text(pair[1].utilization_percent), (5,), 2, look=lambda host, _: 'heat'),
     ListColumn('memory_used_bytes', lambda pair, _: rounded(pair[1].memory_used_bytes), 'MEM GiB', lambda pair, _: memory_text(pair[1].memory_used_bytes, pair[1].memory_total_bytes), (9,), 3),
     ListColumn('memory_total_bytes', lambda pair, _: rounded(pair[1].memory_total_bytes)),

@@ -200,7 +200,7 @@ def _finding_lines(
     for finding in sorted(filter(is_wrong, found), key=importance):
         if finding.device.is_mig and finding.device.physical_index in gpus:
             continue
-        key = (finding.severity, finding.words, finding.evidence, finding.action)
+        key = (finding.severity, finding.words, finding.details, finding.action)
         groups.setdefault(key, []).append(finding.device)
     lines: list[tuple[tuple[str, Style], ...]] = []
     for (severity, words, evidence, action), devices in groups.items():

@@ -34,6 +34,11 @@ class Finding(NamedTuple):
     #: When it was first found, or when it happened: seconds since the epoch.
     since: float = 0.0
 
+    @property
+    def details(self) -> str:
+        """The evidence for people; ``''`` if it only repeats the words."""
+        return '' if self.evidence == f'GPU is {self.words}' else self.evidence
+
 
 class Label(NamedTuple):
     """Names of a kind of finding."""

@@ -104,7 +104,7 @@ class GpuRow(NamedTuple):
         """What is wrong or limits the device, with the values that show it; ``''`` if nothing."""
         if self.finding is None:
             return ''
-        words, evidence = safe(self.finding.words), safe(self.finding.evidence)
+        words, evidence = safe(self.finding.words), safe(self.finding.details)
         return f'{words}: {evidence}' if evidence and is_wrong(self.finding) else words
 
     @property

@@ -71,8 +71,6 @@ class Tally(NamedTuple):
     costs: tuple[tuple[float, Cost], ...] = ()
 
 
-#: Evidence of findings that only repeats their words, and what to show instead.
-_REPEATING = {'GPU is lost': 'inaccessible'}
 #: Words in names of values that are written in another way.
 _SPELLING = {
     **{word: word.upper() for word in ('gpu', 'sm', 'ecc', 'bar1', 'mig', 'rx', 'tx')},
@@ -252,11 +250,10 @@ def _occurrences(
     explained = set()
     for finding in found:
         words, severity = finding.words, finding.severity
-        evidence = _REPEATING.get(finding.evidence, finding.evidence)
         yield ProblemCount(
             finding.device,
             words,
-            evidence,
+            finding.details,
             'error',
             now,
             now,

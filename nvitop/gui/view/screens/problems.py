@@ -107,7 +107,7 @@ def _in_full(line: ProblemCount, state: AppState, area: Rect) -> str:
     else:
         times = f'past: once, {last}' if line.times == 1 else f'past: {often}, {first} to {last}'
     names = ', '.join(value_words(name) for name in line.what.split(', '))
-    text = safe(f'{names}: {line.reason}')
+    text = safe(f'{names}: {line.reason}' if line.reason else names)
     action = f'. {line.action}' if line.action else ''
     forms = (f'{text} ({times}){action}', f'{text}{action}', text)
     return next((form for form in forms if len(wrap(form, area.width - 2)) <= area.height), text)
