@@ -21,7 +21,7 @@ REAL = sorted((pathlib.Path(__file__).parent.parent / 'captures' / 'doctor').glo
 
 def captured(path: pathlib.Path) -> dict[str, Any]:
     ran = CommandRun(doctor.main, '--capture', str(path))
-    assert (ran.status, ran.err) == (0, '')
+    assert (ran.status, ran.err) == (0, f'nvitop doctor: wrote {path}\n')
     values: dict[str, Any] = TomlDocument(path.read_text(encoding='utf-8')).values
     return values
 
