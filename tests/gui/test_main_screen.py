@@ -222,3 +222,11 @@ def test_low_screen_has_hints_in_place_of_its_border_and_room_for_another_gpu() 
     assert all(line.split()[1].startswith(str(gpu)) for gpu, line in enumerate(lines[3:7]))
     assert lines[7].split()[1:3] == ['7', 'free']
     assert lines[-1].split()[1] == 'Help'
+
+
+def test_host_without_values_says_so() -> None:
+    sample = SAMPLES['h100x8']
+    nothing = sample.host._replace(cpu_percent=None, memory_used_bytes=None)
+    text = '\n'.join(lines_of(state_on(sample._replace(host=nothing), 120, 60)))
+    assert 'CPU and memory of this host are not reported' in text
+    assert 'not reported' not in '\n'.join(lines_of(state_on(sample, 120, 60)))

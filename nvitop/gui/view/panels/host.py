@@ -96,6 +96,9 @@ def _draw_below(
         draw_uprights(buf, y, ends)
     cells = inside(area.width)
     graph = graph or Cells(cells.x + cells.width // 2, cells.width - cells.width // 2)
+    if host.hostname and host.cpu_percent is None and host.memory_used_bytes is None:
+        buf.write(cells.x, area.y, 'CPU and memory of this host are not reported', DIM)
+        return
     half = area.height // 2
     lines = (
         ('CPU', 'cpu_percent', _CPU, area.y),
