@@ -12,7 +12,7 @@ from nvitop.basics.log import IMPOSSIBLE_PROCESSES, MISSING_FUNCTION
 from nvitop.console import lifecycle
 from nvitop.console.commands import find_command, without_help_word
 from nvitop.console.lifecycle import CommandFailure
-from nvitop.console.messages import Message, exit_status, print_messages
+from nvitop.console.messages import Message, exit_status, print_messages, stdout_has_utf8
 from nvitop.console.options import Invocation
 
 
@@ -72,7 +72,7 @@ def _show(invocation: Invocation, messages: list[Message]) -> int:
         return exit_status(messages)
     if options.users == ():
         options = options._replace(users=(system().username(),))
-    if not _is_utf8(sys.stdout.encoding):
+    if not stdout_has_utf8():
         options = options._replace(ascii=True)
     from nvitop.gui.show import show, show_remote  # not for --help and --print-config
 
@@ -92,10 +92,6 @@ def _keep_warning(messages: list[Message], text: str, kind: str) -> None:
     message = Message('warning', text)
     if kind not in (MISSING_FUNCTION, IMPOSSIBLE_PROCESSES) and message not in messages:
         messages.append(message)
-
-
-def _is_utf8(encoding: str | None) -> bool:
-    return (encoding or '').lower().replace('-', '').replace('_', '') == 'utf8'
 
 
 if __name__ == '__main__':

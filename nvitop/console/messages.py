@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING, Iterable, Literal, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Iterable, Literal, Mapping, NamedTuple, TextIO
 
 from nvitop.basics.printable import printable_lines
 
@@ -55,6 +55,26 @@ def print_messages(program: str, messages: Iterable[Message]) -> None:
 def exit_status(messages: Iterable[Message]) -> int:
     """Return the highest status of the errors, 0 if there is none."""
     return max((message.status for message in messages if message.kind == 'error'), default=0)
+
+
+def names_ascii(environ: Mapping[str, str]) -> bool:
+    """Whether the user has chosen the locale C or POSIX, and not that Python writes UTF-8 with it.
+
+    Python writes UTF-8 anyway, and sets ``LC_CTYPE`` to C.UTF-8 unless there is ``LC_ALL``. No locale at
+    all, as in many containers, is no choice.
+    """
+    if environ.get('PYTHONIOENCODING') or environ.get('PYTHONUTF8') == '1':
+        return False
+    ctype = environ.get('LC_CTYPE')
+    language = environ.get('LANG')
+    chosen = environ.get('LC_ALL') or (language if ctype == 'C.UTF-8' else ctype or language)
+    return chosen in ('C', 'POSIX')
+
+
+def stdout_has_utf8() -> bool:
+    """Whether standard output shows all characters."""
+    encoding = (getattr(sys.stdout, 'encoding', '') or 'utf-8').lower()
+    return encoding.startswith('utf') and not names_ascii(os.environ)
 
 
 def stdout_width() -> int:

@@ -15,7 +15,7 @@ from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, duration, size, whole_number
 from nvitop.console.config import read_config
 from nvitop.console.lifecycle import CommandFailure, writing
-from nvitop.console.messages import print_message, stdout_width
+from nvitop.console.messages import print_message, stdout_has_utf8, stdout_width
 from nvitop.console.option_table import add_options
 from nvitop.fleet.client import Client
 from nvitop.fleet.filters import parse_filter, select
@@ -273,7 +273,7 @@ def _print_once(options: argparse.Namespace, settings: Settings) -> int:
                 is_simulated=options.demo is not None,
             )
             encoding = sys.stdout.encoding or 'utf-8'  # a StringIO has none
-            if vars(options).get('ascii') or '─'.encode(encoding, 'replace') == b'?':
+            if vars(options).get('ascii') or not stdout_has_utf8():
                 text = text.translate(_ASCII_FRAME)
             print(text.encode(encoding, 'replace').decode(encoding), end='', flush=True)
     if not fleet.hosts:  # a check of nothing must not succeed

@@ -9,6 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Iterator, NamedTuple, Sequence
 
+from nvitop.console.messages import names_ascii
 from nvitop.console.options import PRESET, Options
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.model.choices import MainState, Screen
@@ -90,7 +91,7 @@ def first_state(
 
 def prepare_terminal(options: Options) -> tuple[Options, CursesTerminal]:
     """Return the terminal of this process, and the options with ASCII if its locale needs that."""
-    if not has_utf8_locale() or needs_ascii(os.environ):
+    if names_ascii(os.environ) or not has_utf8_locale() or needs_ascii(os.environ):
         options = options._replace(ascii=True)
     terminal = terminal_here(
         # With NO_COLOR, roles are shown by attributes.

@@ -7,7 +7,6 @@ import argparse
 import contextlib
 import functools
 import os
-import sys
 import textwrap
 import time
 from datetime import date, timedelta
@@ -17,7 +16,7 @@ from nvitop.basics.times import parse_time, start_of_day
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, checked, duration, whole_number
 from nvitop.console.lifecycle import CommandFailure, writing
-from nvitop.console.messages import print_message
+from nvitop.console.messages import print_message, stdout_has_utf8
 from nvitop.fleet.types import FleetError
 from nvitop.health.states import HELD_RULE, IDLE_RULE
 from nvitop.platforms.machine import default_recording
@@ -273,12 +272,11 @@ def _print_report(options: argparse.Namespace, report: Report) -> int:
     for user in [user for user in options.user if user not in known]:
         print_message(PROGRAM, 'warning', f'no GPU time of user {user!r} in this period')
     report = arrange(report, options.sort, options.top, options.user)
-    encoding = (getattr(sys.stdout, 'encoding', '') or '').lower().replace('-', '')
     text = report_text(
         report,
         options.format,
         with_total=options.total,
-        ascii_only=not encoding.startswith('utf'),
+        ascii_only=not stdout_has_utf8(),
     )
     return _print(text, report.problems)
 

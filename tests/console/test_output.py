@@ -12,6 +12,7 @@ from typing import Iterator
 import pytest
 
 from nvitop.console.lifecycle import InterruptedByUser, Interrupts
+from nvitop.console.messages import names_ascii
 from nvitop.console.output import Output
 from tests.programs import file_size_limit
 from tests.waiting import PATIENCE
@@ -125,3 +126,21 @@ def test_ignored_signals_stay_ignored() -> None:
             os.kill(os.getpid(), signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(
+    ('environ', 'expected'),
+    [
+        ({}, False),
+        ({'LC_CTYPE': 'C.UTF-8'}, False),  # as Python sets it without any locale
+        ({'LC_CTYPE': 'C.UTF-8', 'LANG': 'C'}, True),  # and with that
+        ({'LC_ALL': 'C', 'LANG': 'en_US.UTF-8'}, True),
+        ({'LC_ALL': 'POSIX'}, True),
+        ({'LANG': 'C.UTF-8'}, False),
+        ({'LC_CTYPE': 'de_DE.UTF-8', 'LANG': 'C'}, False),
+        ({'LC_ALL': '', 'LC_CTYPE': 'C', 'LANG': 'en_US.UTF-8'}, True),
+        ({'LC_ALL': 'C', 'PYTHONUTF8': '1'}, False),
+    ],
+)
+def test_the_locale_c_has_only_ascii(environ: dict[str, str], expected: bool) -> None:
+    assert names_ascii(environ) is expected
