@@ -61,7 +61,7 @@ TAG_COLOR = 'brown'  # the name in pyte of yellow
 TITLES = {
     Screen.MAIN: r'\A[^›\n]*\[SIM',
     Screen.TREE: r'(?m)^.. Process tree \([1-9]',
-    Screen.HELP: 'Help: lines',
+    Screen.HELP: r'· lines \d',
     Screen.PROBLEMS: r'(?m)^.. Problems \d',
     Screen.USERS: r'(?m)^.. (Users|Jobs) \d',
 }

@@ -69,7 +69,7 @@ def test_monitor_responds_and_quits_while_all_calls_hang(tmp_path: pathlib.Path)
 
 def use_everything(program: Program, rows: str) -> None:
     program.press('h', TITLES[Screen.HELP])
-    program.press('\x1b[B', 'Help: lines 2 ')
+    program.press('\x1b[B', 'lines 2 to')
     program.press('q', rows)
     program.press('!', TITLES[Screen.PROBLEMS])
     program.press('q', rows)
