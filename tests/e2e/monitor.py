@@ -65,7 +65,7 @@ TITLES = {
     Screen.PROBLEMS: r'(?m)^.. Problems \d',
     Screen.USERS: r'(?m)^.. (Users|Jobs) \d',
 }
-_PROCESS = re.compile(r'^│[ =]*\d[\d:]* .* \d+ [CGXM?] ')
+_PROCESS = re.compile(r'^[│*][ =]*\d[\d:]* .* \d+ [CGXM?] ')
 
 
 @contextlib.contextmanager
