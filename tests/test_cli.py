@@ -62,7 +62,7 @@ def test_a_lost_gpu_keeps_its_row_and_status_0(machine: simulation.Machine) -> N
     ran = report()
     assert ran.status == 0
     assert re.search(r'^│ +3! lost\b.* GPU is lost ', ran.out, re.MULTILINE)
-    assert '\n critical  GPU 3: lost: ' in ran.out
+    assert '\n critical  GPU 3: lost. ' in ran.out
 
 
 def test_a_report_says_what_is_wrong_with_gpus_and_what_to_do() -> None:
@@ -75,7 +75,7 @@ def test_a_report_says_what_is_wrong_with_gpus_and_what_to_do() -> None:
 def test_all_gpus_lost_is_status_1(machine: simulation.Machine) -> None:
     machine.set(lost=True)
     ran = report()
-    assert (ran.status, ran.out.count(' critical  GPU 0-7: lost: ')) == (1, 1)
+    assert (ran.status, ran.out.count(' critical  GPU 0-7: lost. ')) == (1, 1)
 
 
 def test_processes_of_another_namespace_are_explained_once() -> None:
