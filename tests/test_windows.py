@@ -64,7 +64,7 @@ def test_query_returns_the_driver_model_and_the_user(scenario: str) -> None:
 
 
 def test_nvisel_chooses_the_gpu(scenario: str) -> None:
-    assert run('nvitop.select', demo=scenario).strip() == '0'
+    assert run('nvitop.select', '-f', '1GiB', demo=scenario).strip() == '0'
 
 
 LIBRARY = """
