@@ -51,7 +51,7 @@ def test_failed_queries_are_reported_once(machine: simulation.Machine) -> None:
     machine.set(gpu=2, memory_used='2 TiB')
     ran = report()
     assert ran.status == 0
-    assert 'GPU 2: implausible values: memory used: 2.00TiB of 79.65GiB' in ran.out
+    assert 'GPU 2: implausible values: memory used: 2.00 TiB of 79.65 GiB' in ran.out
     assert 'GPU 0-7: unreadable values: ' in ran.out
     assert not [line for line in ran.err.splitlines() if ': GPU' in line]
     assert ' warning   GPU 5: pending row remapping: a memory row will be remapped' in ran.out

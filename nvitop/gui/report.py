@@ -31,6 +31,7 @@ from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView
 from nvitop.gui.view.text import draw_mono_bars
 from nvitop.health import Finding, findings, importance, is_wrong
+from nvitop.health.types import cause
 from nvitop.sampling.types import Sample
 from nvitop.version import __version__
 
@@ -263,7 +264,7 @@ def _failed_queries(sample: Sample) -> list[str]:
         and problem.device
         and problem.what != 'status'  # reported for the device
         and not any(
-            finding.device == problem.device and problem.reason in finding.evidence
+            finding.device == problem.device and cause(problem.reason) in finding.evidence
             for finding in found
             if is_wrong(finding)
         )

@@ -20,7 +20,7 @@ from nvitop.health.events import (
     unlisted,
 )
 from nvitop.health.states import BUSY_PERCENT, percent_of
-from nvitop.health.types import IMPORTANCE, KINDS, SEVERITIES, Case, Finding
+from nvitop.health.types import IMPORTANCE, KINDS, SEVERITIES, Case, Finding, cause
 from nvitop.health.xid import ACTIONS, Severity
 from nvitop.platforms.pci import short_bus_id
 from nvitop.sampling.types import (
@@ -119,7 +119,7 @@ _BUSY_STATES = ('P0', 'P1', 'P2')
 #: after a suspend.
 _STUCK_PERCENT = 90
 _IDLE_STATES = tuple(f'P{number}' for number in range(8, 16))
-#: Maximum number of implausible values in the evidence.
+#: Maximum number of implausible or unreadable values in the evidence.
 _MAX_VALUES = 3
 
 #: Errors of all NVLinks together per second: transmission errors, and repetitions and recoveries.
@@ -317,7 +317,8 @@ def _slow(case: Case) -> Iterator[Finding]:
     for problem in case.problems:
         if problem.kind == 'slow':
             action = 'Check the programs that query it; it may be about to hang'
-            yield case.finding('slow', 'warning', 'responds slowly', problem.reason, action)
+            evidence = problem.reason.replace('takes ', '').replace(' to respond', '')
+            yield case.finding('slow', 'warning', 'responds slowly', evidence, action)
 
 
 def _recovery(case: Case) -> Iterator[Finding]:
@@ -325,7 +326,7 @@ def _recovery(case: Case) -> Iterator[Finding]:
     if name is None or name == 'None':
         for problem in case.problems:
             if problem.kind == 'reset needed':
-                evidence = f'{_name(problem.what)}: {problem.reason}'
+                evidence = f'{_name(problem.what)} unreadable'
                 yield case.finding('reset_needed', 'critical', 'needs a reset', evidence, _RESET)
                 return
         return
@@ -498,7 +499,7 @@ def _fabric(case: Case) -> Iterator[Finding]:
 
 def _implausible(case: Case) -> Iterator[Finding]:
     values = [
-        f'{_name(problem.what)}: {problem.reason}'
+        f'{_name(problem.what)}: {cause(problem.reason)}'
         for problem in case.problems
         if problem.kind == 'impossible' and problem.what not in _PROCESS_LISTS
     ]
@@ -530,14 +531,14 @@ def _is_stuck(device: DeviceSample) -> bool:
 
 
 def _unreadable(case: Case) -> Iterator[Finding]:
-    values = [
-        f'{_name(problem.what)}: {problem.reason}'
-        for problem in case.problems
-        if problem.kind == 'error' and problem.what in _NEEDED_METRICS
-    ]
-    if values:
+    causes: dict[str, list[str]] = {}
+    for problem in case.problems:
+        if problem.kind == 'error' and problem.what in _NEEDED_METRICS:
+            causes.setdefault(cause(problem.reason), []).append(_name(problem.what))
+    if causes:
+        evidence = _some([f'{why}: {_some(names, ", ")}' for why, names in causes.items()])
         action = 'Its health is unknown without them. If this lasts, reload the driver'
-        yield case.finding('unreadable', 'unknown', 'unreadable values', _some(values), action)
+        yield case.finding('unreadable', 'unknown', 'unreadable values', evidence, action)
 
 
 _RULES_WITHOUT_VALUES: tuple[_Rule, ...] = (_unusable, announced)
@@ -573,9 +574,9 @@ def _active_links(device: DeviceSample) -> int:
     return -1 if total is None or down is None else total - down
 
 
-def _some(values: list[str]) -> str:
-    more = f'; {len(values) - _MAX_VALUES} more' if len(values) > _MAX_VALUES else ''
-    return '; '.join(values[:_MAX_VALUES]) + more
+def _some(values: list[str], separator: str = '; ') -> str:
+    more = f'{separator}{len(values) - _MAX_VALUES} more' if len(values) > _MAX_VALUES else ''
+    return separator.join(values[:_MAX_VALUES]) + more
 
 
 def _name(metric: str) -> str:

@@ -87,6 +87,25 @@ IMPORTANCE: dict[str, int] = {kind: place for place, kind in enumerate(KINDS)}
 SEVERITIES: tuple[Severity, ...] = ('critical', 'warning', 'unknown', 'info')
 
 
+#: Reasons of the driver that name no cause, and what to show instead.
+_PLAIN_REASONS = {
+    'Unknown Error': 'unknown driver error',
+    'GPU requires restart': 'GPU needs a reset',
+}
+
+
+def plain_reason(reason: str) -> str:
+    """Return the reason with plain words instead of those of the driver."""
+    for text, words in _PLAIN_REASONS.items():
+        reason = reason.replace(text, words)
+    return reason
+
+
+def cause(reason: str) -> str:
+    """Return the reason of a problem as the evidence of a finding has it."""
+    return plain_reason(reason).replace(' is implausible', '')
+
+
 class Case(NamedTuple):
     """A device, its failures, and what is known from the other devices."""
 

@@ -428,8 +428,8 @@ def test_reading_has_the_value_and_the_reason_of_one_call(machine: simulation.Ma
         machine.reset_calls()
         for method, text in [
             ('temperature', 'Timeout'),
-            ('memory_used', '2.00TiB of 80.00GiB is implausible'),
-            ('memory_percent', '2.00TiB of 80.00GiB is implausible'),
+            ('memory_used', '2.00 TiB of 80.00 GiB is implausible'),
+            ('memory_percent', '2.00 TiB of 80.00 GiB is implausible'),
             ('gpu_utilization', '177 is implausible'),
         ]:
             value, reason = device.reading(method)

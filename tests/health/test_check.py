@@ -63,8 +63,8 @@ def test_findings_of_all_severities(machine: simulation.Machine) -> None:
         '    a memory row will be remapped at the next reset\n'
         '    Reset it when convenient (nvidia-smi --gpu-reset -i 2). Running work is not affected\n'
         'GPU 3: unknown: unreadable values\n'
-        '  temperature slowdown threshold: Unknown Error; max temperature threshold: Unknown '
-        'Error; temperature: Unknown Error\n'
+        '  unknown driver error: temperature slowdown threshold, max temperature threshold, '
+        'temperature\n'
         '  Its health is unknown without them. If this lasts, reload the driver\n'
     )
     ran = health('--format=nagios')

@@ -210,18 +210,18 @@ def test_each_rule_has_its_severity_and_evidence(values: dict[str, Any], expecte
 @pytest.mark.parametrize(
     ('problem', 'expected'),
     [
-        (('status', 'takes 0.4 s to respond', 'slow'), 'slow warning takes 0.4 s to respond'),
+        (('status', 'takes 0.4 s to respond', 'slow'), 'slow warning 0.4 s'),
         (
             ('processes', 'GPU requires restart', 'reset needed'),
-            'reset_needed critical processes: GPU requires restart',
+            'reset_needed critical processes unreadable',
         ),
         (
             ('power_usage', '4.2 MW is implausible', 'impossible'),
-            'implausible warning power usage: 4.2 MW is implausible',
+            'implausible warning power usage: 4.2 MW',
         ),
         (
             ('temperature', 'Unknown Error', 'error'),
-            'unreadable unknown temperature: Unknown Error',
+            'unreadable unknown unknown driver error: temperature',
         ),
     ],
 )

@@ -34,6 +34,10 @@ class MemoryInfo(NamedTuple):
     reserved: int | NaType = NA
 
 
+def _spaced(size: int) -> str:
+    return re.sub(r'(?<=\d)(?=[A-Z])', ' ', bytes2human(size))
+
+
 def _percent(part: int | NaType, total: int | NaType) -> float | NaType:
     if isinstance(part, int) and isinstance(total, int) and total > 0:
         return round(100.0 * part / total, 1)
@@ -52,9 +56,9 @@ class MemoryMixin(DeviceBase):
 
     def _part(self, part: Any, maximum: int) -> int | NaType:
         if isinstance(part, int) and maximum < part <= MAX_ULONGLONG:
-            reported, total = bytes2human(part), bytes2human(maximum)
+            reported, total = _spaced(part), _spaced(maximum)
             if reported == total:
-                reported, total = f'{part}B', f'{maximum}B'
+                reported, total = f'{part} B', f'{maximum} B'
             self._missing.reason = ImpossibleAnswer(f'{reported} of {total} is implausible')
             return NA
         return self._in_range(part, maximum)

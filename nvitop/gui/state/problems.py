@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
 
 from nvitop.gui.model.format import join_labels
 from nvitop.health import SEVERITIES, Finding, is_wrong
+from nvitop.health.types import cause, plain_reason
 from nvitop.sampling.types import NO_FAILURES, STATUS, Cost, DeviceKey, Problem
 
 if TYPE_CHECKING:
@@ -77,20 +78,6 @@ _SPELLING = {
     'pcie': 'PCIe',
     'nvlink': 'NVLink',
 }
-
-
-#: Reasons of the driver that name no cause, and what to show instead.
-_PLAIN_REASONS = {
-    'Unknown Error': 'unknown driver error',
-    'GPU requires restart': 'GPU needs a reset',
-}
-
-
-def plain_reason(reason: str) -> str:
-    """Return the reason with plain words instead of those of the driver."""
-    for text, words in _PLAIN_REASONS.items():
-        reason = reason.replace(text, words)
-    return reason
 
 
 def value_words(name: str) -> str:
@@ -168,12 +155,8 @@ def _without_explained(rows: list[ProblemCount]) -> list[ProblemCount]:
             explained.add((row.subject, kind))
             reasons = values[row.subject, kind]
             listed = [(sorted(names, key=len), why) for why, names in reasons.items()]
-            whole = [f'{", ".join(names)}: {why}' for names, why in listed]
-            # The words of the finding already contain "implausible".
-            brief = [
-                f'{_first(names[0], len(names))}: {why.replace(" is implausible", "")}'
-                for names, why in listed
-            ]
+            whole = [_explained(kind, ', '.join(names), why) for names, why in listed]
+            brief = [_explained(kind, _first(names[0], len(names)), why) for names, why in listed]
             row = row._replace(reason='; '.join(whole), brief='; '.join(brief))
         kept.append(row)
     return [
@@ -183,6 +166,13 @@ def _without_explained(rows: list[ProblemCount]) -> list[ProblemCount]:
         or not row.is_current
         or (row.subject, row.kind) not in explained
     ]
+
+
+def _explained(kind: ProblemKind, names: str, why: str) -> str:
+    """Return the values of a finding and their reason, as its evidence has them."""
+    if kind == 'impossible':
+        return f'{names}: {cause(why)}'
+    return f'{names} unreadable' if kind == 'reset needed' else f'{cause(why)}: {names}'
 
 
 def _first(name: str, count: int) -> str:
