@@ -28,6 +28,7 @@ LETTERS = {
     Role.UTILIZATION: 'c',
     Role.MEMORY: 'm',
     Role.OTHER: 's',
+    Role.HELD: 'h',
     Role.LIGHT: 'g',
     Role.MODERATE: 'y',
     Role.HEAVY: 'r',

@@ -13,6 +13,7 @@ from nvitop.gui.state.update import update
 
 PALETTES = (8, 16, 256)
 METRICS = (Role.UTILIZATION, Role.MEMORY, Role.OTHER)
+BARS = (*METRICS, Role.HELD)
 themes = pytest.mark.parametrize('theme', THEMES, ids=[theme.name for theme in THEMES])
 
 
@@ -80,10 +81,10 @@ def test_contrast_on_the_background_of_the_theme(name: str) -> None:
     for background in BACKGROUNDS[name]:
         parts = tuple(background >> shift & 255 for shift in (16, 8, 0))
         # Bars and graphs are visible without being text.
-        for role in (*READ, *METRICS):
+        for role in (*READ, *BARS):
             look = theme_named(name).look(Style(role), 256)
             behind = parts if look.background == DEFAULT else rgb(look.background)
-            least = 3.0 if role in METRICS else 4.5
+            least = 3.0 if role in BARS else 4.5
             assert contrast(rgb(look.foreground), behind) >= least, (role, background)
             assert not look.dim
 
@@ -92,14 +93,27 @@ def test_contrast_on_the_background_of_the_theme(name: str) -> None:
 def test_values_and_states_are_legible_in_a_selected_row(name: str) -> None:
     theme = theme_named(name)
     row = theme.look(Style(Role.SELECTED), 256)
-    for role in (*METRICS, Role.IDLE, Role.WARNING, Role.ERROR):
+    for role in (*BARS, Role.IDLE, Role.WARNING, Role.ERROR):
         for back in (Role.SELECTED, Role.SELECTED_TAGGED):
             look = theme.look(Style(role, back=back), 256)
-            assert contrast(rgb(look.foreground), rgb(look.background)) >= 4.5, role
+            least = 3.5 if role in BARS else 4.5
+            assert contrast(rgb(look.foreground), rgb(look.background)) >= least, role
             assert (look.foreground, look.background) != (row.foreground, row.background)
             for colors in (8, 16):
                 few = theme.look(Style(role, back=back), colors)
                 assert few.background not in (DEFAULT, few.foreground)
+
+
+@themes
+@pytest.mark.parametrize('colors', [0, *PALETTES])
+def test_bars_of_a_selected_row_are_no_blocks_and_no_holes(theme: Theme, colors: int) -> None:
+    back = Role.SELECTED
+    row = theme.look(Style(back), colors)
+    for role in BARS:
+        look = theme.look(Style(role, back=back), colors)
+        assert look.background == row.background
+        if theme.name == 'mono' or not colors:
+            assert look.reverse
 
 
 def test_automatic_theme_is_that_of_the_background() -> None:

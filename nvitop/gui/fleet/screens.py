@@ -11,7 +11,7 @@ from nvitop.gui.fleet import view
 from nvitop.gui.fleet.state import ORDERS
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import HELP
-from nvitop.gui.render.style import DIM, ERROR, PLAIN, WARNING, Role, Style
+from nvitop.gui.render.style import DIM, ERROR, PLAIN, Role, Style
 from nvitop.gui.state import actions, navigation
 from nvitop.gui.state.app_state import AppState, Program, ScreenSpec
 from nvitop.gui.state.bindings import BINDINGS, MOVE, PROCESS, SCREEN, SORT, VIEW, opening, sorting
@@ -84,7 +84,7 @@ _SIGNS = HelpGroup(
     'Signs',
     (
         HelpEntry('▁▂▃▄▅▆▇', 'utilization of one GPU, from 0 % to 100 %', Style(Role.UTILIZATION)),
-        HelpEntry('▁', 'held', WARNING),
+        HelpEntry('▁', 'held', Style(Role.HELD)),
         HelpEntry(
             'HELD',
             f'GPUs with half of their memory idle for {HELD_SECONDS / 60:.0f} minutes',

@@ -43,7 +43,7 @@ _WITH_DETAIL = 14
 #: Rows about the server below the problems.
 _SERVER_ROWS = 2
 _LOOKS = {'good': IDLE, 'warning': WARNING, 'critical': ERROR, 'dim': DIM}
-_UTILIZATION = Style(Role.UTILIZATION)
+_UTILIZATION, _HELD = Style(Role.UTILIZATION), Style(Role.HELD)
 #: Minimum width of a screen on which a range of hosts with free GPUs precedes averages.
 _WITH_RANGE = 100
 #: Maximum number of ranges of hosts with free GPUs in the first line.
@@ -233,7 +233,7 @@ def _glyph(gpu: FleetGpu, heights: str) -> tuple[str, Style]:
     if percent is None:
         return 'z' if gpu.state == 'asleep' else '·', DIM
     if gpu.state == 'held':
-        return heights[0], WARNING
+        return heights[0], _HELD
     count = len(heights)
     return heights[max(0, min(count - 1, int(percent * count / 100)))], _UTILIZATION
 

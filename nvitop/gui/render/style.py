@@ -20,6 +20,8 @@ class Role(enum.IntEnum):
     UTILIZATION = enum.auto()
     MEMORY = enum.auto()
     OTHER = enum.auto()
+    #: The bar of a GPU that is held.
+    HELD = enum.auto()
     UNKNOWN = enum.auto()
     #: In the theme classic, percentages below the first threshold, between the two, and from the
     #: second on.
@@ -32,7 +34,7 @@ class Role(enum.IntEnum):
     TRACK = enum.auto()
     #: Something is wrong: a lost or hot device, a failed action. No other role is red.
     ERROR = enum.auto()
-    #: Something is wasted or degraded: held memory, a throttled GPU. No other role is amber.
+    #: Something is wasted or degraded: held memory, a throttled GPU. Only it and HELD are amber.
     WARNING = enum.auto()
     #: A key that can be pressed, in hints and in the help.
     KEY = enum.auto()
@@ -51,7 +53,7 @@ class Role(enum.IntEnum):
 
 
 #: Bars, which keep their colors in front of the row that is selected or tagged.
-BARS = frozenset((Role.UTILIZATION, Role.MEMORY, Role.OTHER, Role.TRACK))
+BARS = frozenset((Role.UTILIZATION, Role.MEMORY, Role.OTHER, Role.HELD, Role.TRACK))
 #: What is wrong or free, which is seen in a row that is selected too.
 STATES = frozenset((Role.IDLE, Role.WARNING, Role.ERROR))
 

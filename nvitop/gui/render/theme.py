@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, NamedTuple, Tuple
 
-from nvitop.gui.render.style import STATES, Role, Style
+from nvitop.gui.render.style import BARS, STATES, Role, Style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,6 +65,8 @@ class Theme(NamedTuple):
                 paint = self.selected.get(style.role, paint)
             elif style.role in STATES:
                 paint = paints.get(style.back, _PLAIN)
+            elif paints is _MONO and style.role in BARS:
+                paint = paints[style.back]._replace(dim=paint.dim)
         at = 0 if colors < 16 else 1 if colors < 256 else 2
         foreground, background = paint.foreground[at], paint.background[at]
         if style.back is not None and background == DEFAULT:
@@ -107,6 +109,7 @@ _MONO: Mapping[Role, Paint] = {
     Role.BORDER: Paint(dim=True),
     Role.TITLE: Paint(bold=True),
     Role.UNKNOWN: Paint(dim=True),
+    Role.HELD: Paint(bold=True),
     Role.TRACK: Paint(dim=True),
     Role.IDLE: Paint(bold=True),
     Role.ERROR: Paint(bold=True),
@@ -132,6 +135,7 @@ _DARK: Mapping[Role, Paint] = {
     Role.UTILIZATION: _paint(74, 6),
     Role.MEMORY: _paint(141, 5, 13),
     Role.OTHER: _paint(73, 4, 12),
+    Role.HELD: _paint(214, 3, 11, bold=True),
     Role.TRACK: _paint(238, DEFAULT, 8),
     Role.IDLE: _paint(83, 2, 10, bold=True),
     Role.WARNING: _paint(214, 3, 11),
@@ -147,11 +151,12 @@ _DARK: Mapping[Role, Paint] = {
 }
 
 _RED_BAR = _bar((7, 231), (1, 1, 160))
-#: With few colors, all hues are too close to the background of the row.
+#: Lighter, of the same hue. With few colors, all hues are too close to the background of the row.
 _ON_SELECTED: Mapping[Role, Paint] = {
-    Role.UTILIZATION: _paint(153, 0),
-    Role.MEMORY: _paint(189, 0),
-    Role.OTHER: _paint(195, 0),
+    Role.UTILIZATION: _paint(117, 0),
+    Role.MEMORY: _paint(183, 0),
+    Role.OTHER: _paint(159, 0),
+    Role.HELD: _paint(220, 0),
     Role.IDLE: _bar((0, 16), (2, 10, 83)),
     Role.WARNING: _bar((0, 16), (3, 11, 214)),
     Role.ERROR: _RED_BAR,
@@ -169,6 +174,7 @@ _LIGHT: Mapping[Role, Paint] = {
     Role.UTILIZATION: _paint(31, 4),
     Role.MEMORY: _paint(97, 5),
     Role.OTHER: _paint(30, 6),
+    Role.HELD: _paint(130, 3, bold=True),
     Role.TRACK: _paint(253, DEFAULT, 7),
     Role.IDLE: _paint(28, 2, bold=True),
     Role.WARNING: _paint(130, 3),
@@ -185,6 +191,7 @@ _ON_SELECTED_LIGHT: Mapping[Role, Paint] = {
     Role.UTILIZATION: _paint(24, 0),
     Role.MEMORY: _paint(54, 0),
     Role.OTHER: _paint(23, 0),
+    Role.HELD: _paint(88, 0),
     Role.IDLE: _bar((0, 231), (2, 10, 22)),
 }
 
@@ -196,6 +203,7 @@ _COLORBLIND: Mapping[Role, Paint] = {
     Role.UTILIZATION: _paint(68, 4, 12),
     Role.MEMORY: _paint(175, 5, 13),
     Role.OTHER: _paint(109, 7),
+    Role.HELD: _paint(221, 3, 11, bold=True),
     Role.IDLE: _SKY,
     Role.WARNING: _paint(221, 3, 11),
     Role.ERROR: _paint(208, 1, 9, bold=True),
@@ -203,6 +211,7 @@ _COLORBLIND: Mapping[Role, Paint] = {
 
 _ON_SELECTED_COLORBLIND: Mapping[Role, Paint] = {
     **_ON_SELECTED,
+    Role.MEMORY: _paint(218, 0),
     Role.IDLE: _bar((0, 16), (6, 14, 117)),
     Role.ERROR: _bar((7, 16), (1, 1, 208)),
 }
@@ -222,6 +231,7 @@ _CLASSIC: Mapping[Role, Paint] = {
     Role.UTILIZATION: _OLD_CYAN,
     Role.MEMORY: _MAGENTA,
     Role.OTHER: _OLD_CYAN,
+    Role.HELD: _OLD_YELLOW,
     Role.BADGE: Paint(bold=True, reverse=True),
     Role.ERROR: _OLD_RED,
     Role.WARNING: _OLD_YELLOW,
