@@ -86,6 +86,8 @@ def _sample(number: int, now: float) -> Sample:
             continue
         if number % 29 == 21 and index == 1:
             events.append(DeviceEvent(key, 'xid', 79, now - 60, now - 60))
+            devices.append(DeviceSample(key, info, 'lost', 'GPU is lost'))
+            continue
         user, percent, used = _load(number, index, now)
         celsius = round(31 + 0.38 * percent + (number + index) % 5)
         devices.append(

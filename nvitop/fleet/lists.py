@@ -103,7 +103,7 @@ _GPU_COLUMNS = (
     ListColumn('host', lambda pair, _: pair[0].name, 'HOST', sizes=(8, 28), align='<'),
     ListColumn('gpu', lambda pair, _: pair[1].label, 'GPU', sizes=(4,)),
     ListColumn('uuid', lambda pair, _: pair[1].id),
-    ListColumn('state', lambda pair, _: pair[1].state, 'STATE', lambda pair, _: _STATES.get(pair[1].state, pair[1].state), (14,), align='<', look=lambda pair, _: 'good' if pair[1].is_free else 'warning' if pair[1].state == 'held' else ''),
+    ListColumn('state', lambda pair, _: pair[1].state, 'STATE', lambda pair, _: _STATES.get(pair[1].state, pair[1].state), (14,), align='<', look=lambda pair, _: _state_look(pair[1])),
     ListColumn('utilization_percent', lambda pair, _: rounded(pair[1].utilization_percent, 1), 'UTIL', lambda pair, _: percent_text(pair[1].utilization_percent), (5,), 2, look=lambda host, _: 'heat'),
     ListColumn('memory_used_bytes', lambda pair, _: rounded(pair[1].memory_used_bytes), 'MEM GiB', lambda pair, _: memory_text(pair[1].memory_used_bytes, pair[1].memory_total_bytes), (9,), 3),
     ListColumn('memory_total_bytes', lambda pair, _: rounded(pair[1].memory_total_bytes)),
@@ -111,7 +111,7 @@ _GPU_COLUMNS = (
     ListColumn('temperature_celsius', lambda pair, _: rounded(pair[1].temperature_celsius), 'TEMP', lambda pair, _: temperature_text(pair[1].temperature_celsius), (5,), 5),
     ListColumn('users', lambda pair, _: list(pair[1].users), 'USERS', lambda pair, _: ', '.join(pair[1].users) or _unknown_users(pair[1:]), sizes=(12,), rank=1, align='<'),
     ListColumn('jobs', lambda pair, _: list(dict.fromkeys(str(owner.layer) for owner in pair[1].owners)), 'JOB', sizes=(18,), rank=4, align='<'),
-    ListColumn('findings', lambda pair, _: [finding.words for finding in pair[1].findings], 'PROBLEMS', sizes=(10, 0), align='<', look=lambda pair, _: pair[1].severity or ''),
+    ListColumn('findings', lambda pair, _: [finding.words for finding in pair[1].findings], 'PROBLEMS', lambda pair, _: _other_problems(pair[1]), (10, 0), align='<', look=lambda pair, _: pair[1].severity or ''),
 )
 _USER_COLUMNS = (
     ListColumn('user', lambda user, _: user.name, 'USER', sizes=(12, 40), align='<'),
@@ -144,6 +144,18 @@ VIEWS = {
     'problems': View(_PROBLEM_COLUMNS, lambda fleet: fleet.problems, 'Nothing wrong is known'),
 }
 # fmt: on
+
+
+def _state_look(gpu: FleetGpu) -> Look:
+    if gpu.state in ('lost', 'timed out', 'error'):
+        return 'critical'
+    return 'good' if gpu.is_free else 'warning' if gpu.state == 'held' else ''
+
+
+def _other_problems(gpu: FleetGpu) -> str:
+    """Return what is wrong with a GPU besides its state."""
+    state = _STATES.get(gpu.state, gpu.state)
+    return ', '.join(finding.words for finding in gpu.findings if finding.words != state)
 
 
 def _unknown_users(gpus: Sequence[FleetGpu]) -> str:

@@ -18,6 +18,7 @@ from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS
 from nvitop.gui.fleet.state import fleet_of, listed, selected, update_fleet
 from nvitop.gui.model.choices import Screen, ViewState
+from nvitop.gui.render.style import Role
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import FleetArrived, FleetFailed, KeyPressed, MousePressed, OpenHost
 from nvitop.gui.state.keymap import rebind
@@ -120,6 +121,18 @@ def test_free_gpus_and_problems_come_before_what_is_less_important() -> None:
     # Power with and without a limit.
     texts = [kilowatts_text(3900.0, limit) for limit in (5600.0, None)]
     assert [text.rjust(8)[:4] for text in texts] == [' 3.9', ' 3.9']
+
+
+def test_state_of_a_broken_gpu_is_red_and_no_problem_again() -> None:
+    lost, silent = (
+        screen(40, 120, 30, 'g', '\\', *f'host:{name}', 'Enter') for name in ('gpu0022', 'gpu0007')
+    )
+    for state, words in ((lost, 'lost'), (silent, 'not responding')):
+        buf = draw_frame(state, History())
+        y = next(y for y, line in enumerate(buf.lines()) if f' {words} ' in line)
+        assert buf.lines()[y].count(words) == 1
+        assert 'N/A' in buf.lines()[y]
+        assert [style.role for _, text, style in buf.row(y) if text == words] == [Role.ERROR]
 
 
 def test_hostile_names_are_drawn_safely() -> None:
