@@ -197,12 +197,16 @@ def test_bar_has_no_notch_and_no_hole(lines: int, mono: bool, expected: str) -> 
 
 
 @pytest.mark.parametrize(
-    ('width', 'state'), [(44, 'remap'), (80, 'busy remap'), (160, 'busy remap')]
+    ('width', 'state'),
+    [(40, 'remap'), (80, 'busy remap'), (100, 'busy remap'), (160, 'busy remap')],
 )
 def test_word_of_a_problem_is_shown_at_any_width(width: int, state: str) -> None:
     wrong = gpu(0, 'A', gpu_utilization_percent=50, remapped_rows_pending=True)
-    line = panel(machine(wrong, processes=(process(wrong, 1, 'x'),)), width).lines()[2]
-    assert f'0! {state} ' in line
+    sample = machine(wrong, processes=(process(wrong, 1, 'x'),))
+    assert f'0! {state} ' in panel(sample, width, history=history_of(sample)).lines()[2]
+    if width >= 100:
+        full = panel(sample, width, full=True).lines()[4]
+        assert f'│ {state} ' in full
 
 
 def test_first_line_keeps_the_problem_before_who_is_busy() -> None:

@@ -173,7 +173,7 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
     Column('temperature', 'TEMP', (4,), 'temperature of the GPU', _temperature, gap=2, rank=5, metrics=('temperature',)),
     Column('power', 'POWER', (5, 9, 11), 'power draw, and with enough room its limit', _power, gap=2, rank=7, metrics=('power_usage',)),
     Column('clock', 'SM CLOCK', (8,), 'SM clock', _clock, gap=2, rank=9, metrics=('sm_clock',)),
-    Column('history', '', (16, 36, 0), 'utilization, or the metric that `g` chose, in the last minutes', lambda *_: (), align='<', gap=2, rank=3),
+    Column('history', '', (15, 36, 0), 'utilization, or the metric that `g` chose, in the last minutes', lambda *_: (), align='<', gap=2, rank=3),
 )
 # fmt: on
 DEVICE_COLUMNS_BY_NAME = {column.name: column for column in DEVICE_COLUMNS}

@@ -35,8 +35,8 @@ from nvitop.sampling.types import DeviceSample
 
 #: Inner widths of the three cells, and most columns by which the third one grows.
 _CELL_WIDTHS, _MORE_USER = (31, 22, 22), 25
-#: Widths of the state if users have no room for jobs and if they have, and of a user with a job.
-_NARROW_STATE, _WIDE_STATE, _USER_WITH_JOB = len('GPU-Util'), len('busy remap'), 16
+#: Widths of the state without and with room for what a GPU is doing and its problem, and least of users.
+_NARROW_STATE, _WIDE_STATE, _LEAST_USER = len('GPU-Util'), len('busy remap'), len('Compute M.')
 #: Columns of the first cell that the name of a GPU cannot use.
 _AROUND_NAME = 12
 #: Minimum columns to the right of these cells for a bar.
@@ -252,7 +252,8 @@ def _draw_bars(buf: Buffer, y: int, cells: Cells, device: DeviceSample, view: Vi
 def _cells(width: int, devices: Sequence[DeviceSample]) -> tuple[Cells, ...]:
     """Return the three cells with their padding.
 
-    Names and users widen their cells as far as bars have enough room, and users take a third of it.
+    Names and users widen their cells as far as bars have enough room. Users take a third of it, or
+    what a state with a problem needs.
     """
     first, second, third = _CELL_WIDTHS
     if width < WITH_BAR:
@@ -263,13 +264,14 @@ def _cells(width: int, devices: Sequence[DeviceSample]) -> tuple[Cells, ...]:
         room = width - CLASSIC - _BAR_ROOM
         more = min(max(0, longest + _AROUND_NAME - first), room)
         first += more
-        third += min(_MORE_USER, (room - more) // 3)
+        least = min(room - more, _WIDE_STATE - _NARROW_STATE)
+        third += min(_MORE_USER, max(least, (room - more) // 3))
     return Cells(1, first), Cells(first + 2, second), Cells(first + second + 3, third)
 
 
 def _place(cells: Cells) -> tuple[Placed, Placed]:
     state, user = (DEVICE_COLUMNS_BY_NAME[name] for name in ('state', 'user'))
     room = cells.width - 2 - user.gap
-    width = _WIDE_STATE if room >= _WIDE_STATE + _USER_WITH_JOB else _NARROW_STATE
+    width = _WIDE_STATE if room >= _WIDE_STATE + _LEAST_USER else _NARROW_STATE
     x = cells.x + 1
     return Placed(state, x, width), Placed(user, x + width + user.gap, room - width)
