@@ -181,16 +181,21 @@ def test_full_form_has_columns_for_state_and_user() -> None:
 
 
 @pytest.mark.parametrize(
-    ('lines', 'mono', 'expected'),
+    ('lines', 'mono', 'percent', 'expected'),
     [
-        (1, False, '▇' * 16),
-        (2, False, '████████▊███████'),
-        (2, True, '█████████░░░░░░░'),
-        (1, True, '▇▇▇▇▇▇▇▇▇░░░░░░░'),
+        (1, False, 55.0, '▇' * 16),
+        (2, False, 55.0, '████████▊███████'),
+        (2, True, 55.0, '█████████░░░░░░░'),
+        (1, True, 55.0, '▇▇▇▇▇▇▇▇▇░░░░░░░'),
+        (1, False, 1.0, '▏' + '▇' * 15),
+        (1, True, 1.0, '▏' + '░' * 15),
+        (1, False, 0.0, '▇' * 16),
     ],
 )
-def test_bar_has_no_notch_and_no_hole(lines: int, mono: bool, expected: str) -> None:
-    buffer = panel(machine(gpu(0, 'A', memory_percent=55.0), gpu(1, 'A')), 120, lines)
+def test_bar_has_no_notch_no_hole_and_no_empty_track_of_a_small_value(
+    lines: int, mono: bool, percent: float, expected: str
+) -> None:
+    buffer = panel(machine(gpu(0, 'A', memory_percent=percent), gpu(1, 'A')), 120, lines)
     if mono:
         draw_mono_bars(buffer)
     assert f' {expected} ' in buffer.lines()[2]

@@ -28,8 +28,8 @@ from nvitop.sampling.types import DeviceSample
 Pieces = Sequence[Tuple[str, Style]]
 
 _UTILIZATION, _MEMORY, _TRACK = Style(Role.UTILIZATION), Style(Role.MEMORY), Style(Role.TRACK)
-#: Percentage from which a bar of whole cells has at least one.
-_LEAST_SHARE = 5.0
+#: Percentages from which a bar of whole cells has at least an eighth, and at least one cell.
+_LEAST_EIGHTH, _LEAST_SHARE = 0.5, 5.0
 
 
 def metric_style(metric: Metric) -> Style:
@@ -46,13 +46,17 @@ def bar_pieces(
     """Return a bar on a track; an unknown value is a row of dots.
 
     ``is_alone``: there is no bar right above or below, so that it has the height of the line, and
-    ends with an eighth block. These are as high as the line, so that other bars have whole cells only.
+    ends with an eighth block. These are as high as the line, so that other bars have whole cells, and
+    an eighth only if they would be empty.
     """
     if percent is None or percent != percent:
         return ((fmt.UNKNOWN_MARK * width, DIM),)
     if not is_alone:
         cells = round(max(0.0, min(100.0, percent)) * width / 100)
         cells = max(cells, int(percent >= _LEAST_SHARE and width > 0))
+        if not cells and percent >= _LEAST_EIGHTH and width:
+            eighth = (fmt.EIGHTHS[0], style._replace(back=Role.TRACK))
+            return (eighth, (fmt.FULL * (width - 1), _TRACK))
         return ((fmt.FULL * cells, style), (fmt.FULL * (width - cells), _TRACK))
     filled = fmt.format_bar(percent, width)
     whole = filled.rstrip(fmt.EIGHTHS)

@@ -45,8 +45,11 @@ def draw_message(buf: Buffer, area: Rect, text: str, style: Style = PLAIN) -> No
 KEY = Style(Role.KEY, bold=True, italic=True)
 #: Empty parts of bars that have the color of the filled parts.
 _MONO_TRACKS = dict.fromkeys(map(ord, '▇█'), '░')
-#: Cells that are partly filled, in front of a background that is not that of the track.
-_MONO_ENDS = {ord(char): '█' if number >= 3 else '░' for number, char in enumerate(EIGHTHS)}
+#: Cells that are partly filled, in front of a background that is not that of the track. The smallest part
+#: stays: it may be all there is.
+_MONO_ENDS = {
+    ord(char): '█' if number >= 3 else '░' for number, char in enumerate(EIGHTHS) if number
+}
 
 
 def draw_mono_bars(buf: Buffer) -> None:
