@@ -88,8 +88,8 @@ def test_unknown_key_after_a_prefix_is_reported_and_the_prefix_stays(key: str) -
     state, effects = press(before, 'o', key)
     assert texts(state) == [f'o {key}: unknown sort key']
     assert (state._replace(notices=()), effects) == (before._replace(prefix='o'), (RingBell(),))
-    # Esc cancels the prefix without a notice.
-    assert press(before, 'o', 'Esc') == (before, ())
+    # Esc and Enter cancel the prefix without a notice.
+    assert press(before, 'o', 'Esc') == press(before, 'o', 'Enter') == (before, ())
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def _press_early(state: AppState) -> Result:
 
 def _explain_unbound(state: AppState, prefix: str, key: str) -> Result:
     """Explain why keys without a binding do nothing, if anything is known about them."""
-    if prefix and key == 'Esc':
+    if prefix and key in ('Esc', 'Enter'):
         return state, ()
     if prefix:
         what = 'sort key' if prefix == state.keymap.sort_prefix(state.screen) else 'key'
