@@ -112,7 +112,8 @@ def test_clipped_text_fits_its_width(text: str, size: int) -> None:
     ('result', 'expected'),
     [
         (clip('NVIDIA H100', 8), 'NVIDIA..'),
-        (clip('username', 7, '+'), 'userna+'),
+        (clip('1c.4g.40gb', 8), '1c.4g..'),
+        (clip('1c.4g.40gb', 6, ''), '1c.4g.'),
         (clip('username', 2), '..'),
         (clip('漢字漢字', 5), '漢 ..'),
         (clip_left('Tesla V100-SXM2-32GB', 12), '..-SXM2-32GB'),

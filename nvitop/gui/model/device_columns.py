@@ -96,7 +96,7 @@ def _state(row: GpuRow, width: int) -> Pieces:
 
 def _user(row: GpuRow, width: int) -> Pieces:
     others = f' +{row.other_users}' if row.other_users else ''
-    name = clip(row.user, max(1, width - len(others)), '+')
+    name = clip(row.user, max(1, width - len(others)))
     return ((name, OWN if row.is_own else PLAIN), (others, PLAIN))
 
 

@@ -253,8 +253,8 @@ def format_process_type(type_: str | None) -> str:
 
 
 def format_user(username: str | None, width: int = 255) -> str:
-    """Format a user name; a name that is cut ends in ``+``."""
-    return clip(NOT_AVAILABLE if username is None else safe(username), width, '+')
+    """Format a user name; a name that is cut ends in ``..``."""
+    return clip(NOT_AVAILABLE if username is None else safe(username), width)
 
 
 #: Status of a process → text shown in place of its command.
@@ -327,7 +327,8 @@ def brief_commands(commands: Sequence[str], width: int) -> list[str]:
             start = max(texts[numbers[0]].rfind(' ', 0, start), start - width // 4) + 1
             for number in numbers:
                 tail = clip(texts[number][start:], width // 2)
-                texts[number] = texts[number][: width - len(tail) - len(_CUT)] + _CUT + tail
+                shared = texts[number][: width - len(tail) - len(_CUT)].rstrip('.')
+                texts[number] = shared + _CUT + tail
     return [clip(text, width) for text in texts]
 
 

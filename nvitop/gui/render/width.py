@@ -105,11 +105,17 @@ def cut(text: str, start: int, width: int) -> str:
 
 
 def clip(text: str, width: int, ellipsis: str = '..') -> str:
-    """Cut safe text at its right end to at most ``width`` cells; ``ellipsis`` marks the cut."""
+    """Cut safe text at its right end to at most ``width`` cells; ``ellipsis`` marks the cut.
+
+    Points right before it are left out, which would read as a longer mark.
+    """
     if cell_width(text) <= width:
         return text
     room = width - cell_width(ellipsis)
-    return cut(text, 0, room) + ellipsis if room > 0 else cut(ellipsis, 0, width)
+    if room <= 0:
+        return cut(ellipsis, 0, width)
+    start = cut(text, 0, room)
+    return start.rstrip('.') + ellipsis if ellipsis else start
 
 
 def clip_left(text: str, width: int) -> str:

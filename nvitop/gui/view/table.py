@@ -28,7 +28,7 @@ def draw_cell(buf: Buffer, x: int, y: int, placed: Placed, content: Content, sty
         return
     column, width = placed.column, placed.width
     if isinstance(content, str):
-        content = ((clip(content, width, '+' if column.align == '<' else '~'), style),)
+        content = ((clip(content, width), style),)
     cells = sum([cell_width(text) for text, _ in content])
     end = x + width
     if column.align == '>':

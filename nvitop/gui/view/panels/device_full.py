@@ -161,13 +161,13 @@ def _device_cells(
     room = width - len(label) - 4 - cell_width(text)
     name = pad(fmt.format_device_name(info.name, room), room)
     bus_id = fit(fmt.format_word(info.bus_id), 16)
-    ecc = clip(fmt.format_count(device.total_volatile_uncorrected_ecc_errors), 3, '+')
+    ecc = clip(fmt.format_count(device.total_volatile_uncorrected_ecc_errors), 3)
     fan = fmt.format_short_percent(device.fan_speed_percent)
     temperature = fmt.format_temperature(device.temperature_celsius)[:_TEMPERATURE]
-    performance = clip(fmt.format_word(device.performance_state), 3, '+')
+    performance = clip(fmt.format_word(device.performance_state), 3)
     watts = (device.power_usage_mw, device.power_limit_mw)
     power = ' / '.join(fmt.format_measured('W', mw).replace(' ', '') for mw in watts)
-    power = clip(power if len(power) <= 13 else power.replace(' / ', '/'), 13, '+')
+    power = clip(power if len(power) <= 13 else power.replace(' / ', '/'), 13)
     # One column left of the end of its heading, as in nvidia-smi.
     utilization = fmt.format_percent(device.gpu_utilization_percent)
     utilization = f'{clip(utilization, columns[0].width - 1):>7}'
