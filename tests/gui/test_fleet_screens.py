@@ -111,7 +111,13 @@ def test_table_on_a_terminal_cuts_no_word_and_marks_unknown_users() -> None:
 
 def test_free_gpus_and_problems_come_before_what_is_less_important() -> None:
     lines = frame(screen(40, 80, 24))
-    assert ' 4 problems ' in lines[0]
+    assert '   4 problems: gpu0007 ..   ' in lines[0]
+    simulated = Sample(NOW, simulated='H100')
+    line = frame(screen(40, 40, 12)._replace(sample=simulated))[0]
+    assert ' 4 problems' in line
+    assert ' held' not in line
+    least = frame(screen(40, 80, 24, '\\', *'gpu0013', 'Enter'))[0]
+    assert ' 1 problem: gpu0013 ' in least
     assert [line.split()[1] for line in lines[3:5]] == ['gpu0017', 'gpu0018']
     for width in (40, 60, 80):
         lines = frame(screen(40, width, 24, 'o', 'f'))

@@ -100,6 +100,7 @@ def arrange(state: AppState, fleet: FleetState) -> AppState:
         sums=totals(matching.hosts, now) if filters else everything,
         lists=lists,
         free_hosts=free_ranges(matching.hosts),
+        worst_host=next((problem.host for problem in matching.problems), ''),
     )
     return state._replace(fleet=fleet)
 

@@ -48,11 +48,13 @@ _UTILIZATION, _HELD = Style(Role.UTILIZATION), Style(Role.HELD)
 _WITH_RANGE = 100
 #: Maximum number of ranges of hosts with free GPUs in the first line.
 _MAX_RANGES = 4
+#: Maximum width of the name of a host in the first line.
+_NAME_WIDTH = 20
 #: Sum in the first line → its rank: those of a lower rank have room first.
 _RANKS = {
     'free': 0,
-    'held': 1,
-    'problems': 2,
+    'held': 2,
+    'problems': 1,
     'gone': 3,
     'hidden': 3,
     'hosts': 4,
@@ -101,12 +103,17 @@ def first_line(state: AppState) -> tuple[Item, ...]:
     ]
     # One range of hosts is more important than averages.
     forms['free'] = (*where, *(() if where and state.width >= _WITH_RANGE else (texts['free'],)))
+    if fleet.worst_host:
+        count = forms['problems'][-1]
+        where_wrong = clip(safe(fleet.worst_host), _NAME_WIDTH)
+        forms['problems'] = (f'{count}: {where_wrong}{" .." * (sums.problems > 1)}', count)
     return tuple(
         Item(
             forms[name],
             styles.get(name, PLAIN),
             rank,
             '!' if name == 'problems' else '',
+            is_whole=name == 'problems',
         )
         for name, rank in _RANKS.items()
         if name in texts

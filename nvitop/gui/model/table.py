@@ -124,6 +124,8 @@ class Item(NamedTuple):
     rank: int = 1
     #: The default key that a click on it presses; ``''``: none.
     key: str = ''
+    #: Whether its longest form that fits has room before parts of a higher rank.
+    is_whole: bool = False
 
 
 def fit(items: Sequence[Item], room: int, gap: int) -> list[str]:
@@ -135,10 +137,13 @@ def fit(items: Sequence[Item], room: int, gap: int) -> list[str]:
     by_rank = sorted(range(len(items)), key=lambda number: items[number].rank)
     room += gap
     for number in by_rank:
-        cells = gap + cell_width(items[number].forms[-1])
-        if cells <= room:
-            shown[number] = items[number].forms[-1]
-            room -= cells
+        item = items[number]
+        for form in item.forms if item.is_whole else item.forms[-1:]:
+            cells = gap + cell_width(form)
+            if cells <= room:
+                shown[number] = form
+                room -= cells
+                break
     for number in by_rank:
         if shown[number]:
             room += cell_width(shown[number])
