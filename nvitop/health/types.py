@@ -46,6 +46,8 @@ class Label(NamedTuple):
     mark: str
     #: After a number of GPUs: ``'1 lost'``.
     counted: str
+    #: The mark where it has no room; ``''``: there is no shorter one.
+    short: str = ''
 
 
 #: All kinds of findings, the most important first.
@@ -60,7 +62,7 @@ KINDS: dict[str, Label] = {
     'reset_needed': Label('reset', 'to reset'),
     'recovery_needed': Label('recover', 'to recover'),
     'memory_errors': Label('ECC', 'with ECC errors'),
-    'remap_failed': Label('remap', 'with failed row remapping'),
+    'remap_failed': Label('remapping', 'with failed row remapping', 'remap'),
     'sram_errors': Label('SRAM', 'with too many SRAM errors'),
     'retired_pages': Label('pages', 'with retired pages'),
     'fabric': Label('fabric', 'outside their NVLink fabric'),
@@ -70,14 +72,14 @@ KINDS: dict[str, Label] = {
     'power_brake': Label('brake', 'with power brake'),
     'hardware_slowdown': Label('slowed', 'slowed by hardware'),
     'slow': Label('slow', 'slow to respond'),
-    'remap_pending': Label('remap', 'with pending row remapping'),
-    'remap_exhausted': Label('remap', 'without spare memory rows'),
+    'remap_pending': Label('remapping', 'with pending row remapping', 'remap'),
+    'remap_exhausted': Label('remapping', 'without spare memory rows', 'remap'),
     'nvlink_errors': Label('NVLink', 'with NVLink errors'),
     'pcie_link': Label('PCIe', 'with slow PCIe link'),
     'pcie_errors': Label('PCIe', 'with PCIe errors'),
     'inforom': Label('inforom', 'with a corrupt inforom'),
-    'implausible': Label('odd', 'with implausible values'),
-    'unreadable': Label('error', 'with unreadable values'),
+    'implausible': Label('implausible', 'with implausible values', 'implau.'),
+    'unreadable': Label('unreadable', 'with unreadable values', 'unread.'),
     'not_permitted': Label('denied', 'not permitted'),
     'thermal_cap': Label('heat cap', 'at its temperature limit'),
     'power_cap': Label('power cap', 'at its power limit'),

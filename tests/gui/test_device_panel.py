@@ -13,7 +13,7 @@ from nvitop.gui.model.main_rows import DEVICE_FRAME, MainRows, full_height
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.view.charts import Ruler
 from nvitop.gui.view.panels.device import DeviceView, draw_devices
 from nvitop.gui.view.panels.device_full import draw_full_devices
@@ -119,7 +119,7 @@ def test_mark_is_a_word_and_taller_rows_have_the_whole_problem() -> None:
     odd = gpu(0, 'A', gpu_utilization_percent=50)
     problem = Problem(odd.key, 'memory_used', '2 TiB is implausible', 'impossible')
     sample = machine(odd, processes=(process(odd, 1, 'x'),), problems=(problem,))
-    assert 'busy odd ' in panel(sample, 160).lines()[2]
+    assert 'busy implausible ' in panel(sample, 160).lines()[2]
     assert 'implausible values' in '\n'.join(panel(sample, 100, 2).lines())
 
 
@@ -203,7 +203,7 @@ def test_bar_has_no_notch_no_hole_and_no_empty_track_of_a_small_value(
 
 @pytest.mark.parametrize(
     ('width', 'state'),
-    [(40, 'remap'), (80, 'busy remap'), (100, 'busy remap'), (160, 'busy remap')],
+    [(40, 'remapping'), (80, 'busy remap'), (100, 'busy remap'), (160, 'busy remapping')],
 )
 def test_word_of_a_problem_is_shown_at_any_width(width: int, state: str) -> None:
     wrong = gpu(0, 'A', gpu_utilization_percent=50, remapped_rows_pending=True)
@@ -211,7 +211,7 @@ def test_word_of_a_problem_is_shown_at_any_width(width: int, state: str) -> None
     assert f'0! {state} ' in panel(sample, width, history=history_of(sample)).lines()[2]
     if width >= 100:
         full = panel(sample, width, full=True).lines()[4]
-        assert f'│ {state} ' in full
+        assert '│ busy remap ' in full
 
 
 def test_first_line_keeps_the_problem_before_who_is_busy() -> None:
@@ -220,7 +220,7 @@ def test_first_line_keeps_the_problem_before_who_is_busy() -> None:
     rows = device_rows(machine(gpu(0, 'A'), wrong, processes=running))
     for room in (24, 30, 40):
         texts = fit([*answers(rows), Item(('03:04',), rank=5)], room, 3)
-        assert '! GPU 1 remap' in texts, texts
+        assert '! GPU 1 remap' in texts or '! GPU 1 remapping' in texts, texts
 
 
 def test_facts_keep_their_places_and_a_problem_comes_after_them() -> None:
@@ -239,3 +239,13 @@ def test_facts_keep_their_places_and_a_problem_comes_after_them() -> None:
         for word in ('mem bw', 'mem temp'):
             places = {line.index(word) for line in drawn if word in line}
             assert len(places) < 2
+
+
+def test_unknown_user_and_unknown_severity_are_no_guess_and_no_warning() -> None:
+    unreadable = gpu(3, 'A', gpu_utilization_percent=50)
+    problem = Problem(unreadable.key, 'temperature', 'Unknown Error', 'error')
+    sample = machine(unreadable, problems=(problem,))
+    (row,) = device_rows(sample)
+    assert (row.mark, row.mark_style) == ('unreadable', PLAIN)
+    forms = next(item.forms for item in answers([row]) if 'busy' in item.forms[0])
+    assert forms == ('1 busy: unknown user: 3', '1 busy: unknown 3', '1 busy')

@@ -86,12 +86,14 @@ def _state(row: GpuRow, width: int) -> Pieces:
     if row.device.key.is_mig and row.device.status == 'ok' and row.word == '':
         return ()
     word = row.word if cell_width(row.word) <= width else row.word.partition(' ')[0]
-    has_room = row.mark and len(word) + 1 + len(row.mark) <= width
+    room = width - len(word) - 1
+    mark = row.mark if len(row.mark) <= room else row.short_mark
+    has_room = row.mark and len(mark) <= room
     if row.is_wrong and row.mark and not has_room:  # more important than what it is doing
-        return ((clip(row.mark, width, ''), row.mark_style),)
+        return ((clip(row.mark if len(row.mark) <= width else mark, width, ''), row.mark_style),)
     if not has_room or (not row.is_wrong and row.state.word not in ('busy', 'in use')):
         return ((clip(word, width, ''), row.word_style),)
-    return ((f'{word} '.lstrip(), row.word_style), (row.mark, row.mark_style))
+    return ((f'{word} '.lstrip(), row.word_style), (mark, row.mark_style))
 
 
 def _user(row: GpuRow, width: int) -> Pieces:

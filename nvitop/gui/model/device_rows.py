@@ -11,6 +11,7 @@ from nvitop.gui.model.table import Item
 from nvitop.gui.render.style import DIM, ERROR, IDLE, PLAIN, WARNING, Style
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.health import (
+    KINDS,
     DeviceState,
     Finding,
     claim_of_unused,
@@ -94,10 +95,14 @@ class GpuRow(NamedTuple):
         return self.finding.mark
 
     @property
+    def short_mark(self) -> str:
+        return (self.finding and self.mark and KINDS[self.finding.kind].short) or self.mark
+
+    @property
     def mark_style(self) -> Style:
         if self.finding is None or not is_wrong(self.finding):
             return ERROR if self.device.is_failing else PLAIN
-        return ERROR if self.finding.severity == 'critical' else WARNING
+        return {'critical': ERROR, 'warning': WARNING}.get(self.finding.severity, PLAIN)
 
     @property
     def problem(self) -> str:
@@ -248,10 +253,18 @@ def _by_user(rows: Sequence[GpuRow], word: str, rank: int) -> list[Item]:
     users: dict[str, list[GpuRow]] = {}
     for row in rows:
         users.setdefault(row.user, []).append(row)
-    who = ', '.join(f'{user or "?"} {_labels(each)}' for user, each in users.items())
+    who, brief = (
+        ', '.join(f'{user or name} {_labels(each)}' for user, each in users.items())
+        for name in ('unknown user:', 'unknown')
+    )
     count = f'{len(rows)} {word}'
     few = ', '.join(list(users)[:3]) + (' ..' if len(users) > 3 else '')
-    forms = (f'{count}: {who}', *([f'{count}: {few}'] if all(users) else []), count)
+    forms = (
+        f'{count}: {who}',
+        f'{count}: {brief}',
+        *([f'{count}: {few}'] if all(users) else []),
+        count,
+    )
     return [Item(forms, PLAIN, rank)]
 
 
@@ -263,7 +276,7 @@ def _problem(rows: Sequence[GpuRow]) -> list[Item]:
             worst.setdefault(row.device.key.physical_index, row)
     if not worst:
         return []
-    wrong = sorted(worst.values(), key=lambda row: row.mark_style != ERROR)
+    wrong = sorted(worst.values(), key=lambda row: (ERROR, WARNING, PLAIN).index(row.mark_style))
     texts = []
     for row in wrong:
         finding = row.finding
@@ -271,8 +284,9 @@ def _problem(rows: Sequence[GpuRow]) -> list[Item]:
         texts.append(f'GPU {row.device.key.label} {words}')
     forms: tuple[str, ...]
     if len(wrong) == 1:
-        mark = wrong[0].mark or wrong[0].word
-        forms = (f'! {texts[0]}', f'! GPU {wrong[0].device.key.label} {mark}')
+        mark, short = wrong[0].mark or wrong[0].word, wrong[0].short_mark or wrong[0].word
+        label = f'! GPU {wrong[0].device.key.label}'
+        forms = (f'! {texts[0]}', f'{label} {mark}', f'{label} {short}')
     else:
         forms = (
             f'! {", ".join(texts)}',

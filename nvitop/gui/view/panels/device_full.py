@@ -36,7 +36,7 @@ from nvitop.sampling.types import DeviceSample
 #: Inner widths of the three cells, and most columns by which the third one grows.
 _CELL_WIDTHS, _MORE_USER = (31, 22, 22), 25
 #: Widths of the state without and with room for what a GPU is doing and its problem, and least of users.
-_NARROW_STATE, _WIDE_STATE, _LEAST_USER = len('GPU-Util'), len('busy remap'), len('Compute M.')
+_NARROW_STATE, _WIDE_STATE, _LEAST_USER = len('GPU-Util'), len('unreadable'), len('Compute M.')
 #: Columns of the first cell that the name of a GPU cannot use.
 _AROUND_NAME = 12
 #: Minimum columns to the right of these cells for a bar.

@@ -58,7 +58,7 @@ def unknown_note(sample: Sample) -> tuple[str, ...]:
     if sample.devices and missing.issuperset(device.key for device in sample.devices):
         return NO_LISTS
     unknown = unknown_devices(sample)
-    count = f'{len(unknown)} {"GPU" if len(unknown) == 1 else "GPUs"} unknown'
+    count = f'{len(unknown)} {"GPU" if len(unknown) == 1 else "GPUs"} unreadable'
     text = f'processes of {devices_text(unknown)} unreadable'
     return (text, count, 'unreadable') if unknown else ()
 

@@ -46,8 +46,10 @@ def _severity(line: ProblemCount) -> tuple[str, str, Style]:
         return '·', '', DIM
     if not line.is_current:
         return '○', 'past', DIM
-    if line.severity in ('warning', 'unknown') or line.kind in _WARNINGS:
-        return '▲', 'unknown' if line.severity == 'unknown' else 'warning', WARNING
+    if line.severity == 'unknown':
+        return '▲', 'unknown', PLAIN
+    if line.severity == 'warning' or line.kind in _WARNINGS:
+        return '▲', 'warning', WARNING
     return '●', 'critical' if line.severity == 'critical' else 'failed', ERROR
 
 
