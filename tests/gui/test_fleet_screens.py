@@ -18,6 +18,7 @@ from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS
 from nvitop.gui.fleet.state import fleet_of, listed, selected, update_fleet
 from nvitop.gui.model.choices import Screen, ViewState
+from nvitop.gui.monitor import first_state
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import FleetArrived, FleetFailed, KeyPressed, MousePressed, OpenHost
@@ -25,7 +26,7 @@ from nvitop.gui.state.keymap import rebind
 from nvitop.gui.state.lists import list_sort
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
-from nvitop.sampling.types import Demand, Sample
+from nvitop.sampling.types import Demand, HostSample, Sample
 from tests.fleet.session import Session
 from tests.gui.goldens import assert_golden
 from tests.waiting import wait_until
@@ -139,6 +140,16 @@ def test_state_of_a_broken_gpu_is_red_and_no_problem_again() -> None:
         assert buf.lines()[y].count(words) == 1
         assert 'N/A' in buf.lines()[y]
         assert [style.role for _, text, style in buf.row(y) if text == words] == [Role.ERROR]
+
+
+def test_a_host_has_its_keys_below_and_no_name_without_a_user() -> None:
+    source = HostSource(DemoSource(2), DemoSource(2).read().hosts[0])
+    state = first_state(Options(), origin=source.origin)._replace(width=120, height=30)
+    state = state._replace(sample=Sample(NOW, host=HostSample(hostname='gpu0001')), timestamp=NOW)
+    lines = frame(state)
+    assert ' gpu0001 ' in lines[0]
+    assert '@' not in lines[0]
+    assert lines[-1].endswith('q Back')
 
 
 def test_hostile_names_are_drawn_safely() -> None:

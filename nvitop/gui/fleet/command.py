@@ -25,10 +25,9 @@ from nvitop.gui.fleet.state import LISTS, ORDERS, update_fleet
 from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
 from nvitop.gui.settings import choices
-from nvitop.gui.state.app_state import AppState, Notice
+from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import FleetArrived, FleetFailed, Resized, SampleArrived
 from nvitop.gui.state.navigation import open_screen
-from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.term.curses_terminal import TerminalError
 from nvitop.sampling.history import History
 from nvitop.sampling.sampler import Sampler
@@ -239,10 +238,8 @@ def show_host(
 ) -> int:
     """Show one host on an open terminal; return the exit status, 0 if the user left its screens."""
     state = first_state(options, origin=source.origin)
-    text = f'{source.origin.host}: Esc goes back to the hosts'
-    notice = Notice(text, time.monotonic() + 2 * NOTICE_SECONDS)
     history = History(_GRAPH_SECONDS, _GRAPH_SECONDS)
-    app = App(terminal, state._replace(notices=(notice,)), history=history)
+    app = App(terminal, state, history=history)
 
     def deliver(sample: Sample) -> None:
         past = source.past()

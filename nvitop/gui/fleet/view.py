@@ -207,11 +207,9 @@ def _column(column: ListColumn, now: float, gap: int) -> Column:
     """Return a column of the screen; ``gap`` is before a column of words."""
 
     def content(row: Any, width: int) -> Content:
-        if isinstance(row, FleetHost) and row.is_gone:
-            if column.name not in ('host', 'age_seconds', 'findings'):
-                return ''
-            if column.name == 'host':
-                return clip(column.shown(row, now), width)
+        is_gone = isinstance(row, FleetHost) and row.is_gone
+        if is_gone and column.name not in ('host', 'age_seconds', 'findings'):
+            return ''
         text, look = column.shown(row, now), column.look(row, now)
         if look in ('', 'heat'):
             style = _UTILIZATION if look and text != 'N/A' else PLAIN

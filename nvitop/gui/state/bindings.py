@@ -124,7 +124,7 @@ def _sort_bindings() -> Iterator[Binding]:
 # fmt: off
 _BINDINGS: tuple[Binding, ...] = (
     # leaving
-    Binding(('q', 'Q', 'F10'), 'quit', actions.leave, 'quit and print a report', _MAIN, VIEW, hint='quit', leaves=True, hint_in=lambda state: 'back' if state.main.shows_page or state.behind else 'quit'),
+    Binding(('q', 'Q', 'F10'), 'quit', actions.leave, 'quit and print a report', _MAIN, VIEW, hint='quit', leaves=True, hint_in=lambda state: 'back' if state.main.shows_page or state.behind or state.origin.is_chosen else 'quit'),
     Binding(('h', '?', 'F1'), 'help', partial(navigation.open_screen, screen=Screen.HELP), 'this help', _NOT_HELP, VIEW, hint='help', opens=Screen.HELP),
     # view
     Binding(('a',), 'mode-auto', partial(appearance.choose_mode, mode='auto'), 'automatic layout', _MAIN, VIEW),

@@ -111,7 +111,7 @@ def draw_first_line(buf: Buffer, state: AppState, badges: Sequence[Item]) -> Non
     """
     day, host = format_timestamp(state.timestamp), state.shown.host
     user, name = (clip(safe(n), _NAME_WIDTH) for n in (host.username, host.hostname))
-    name = f'{user}@{name}{" (WSL)" if host.wsl else ""}' if user or name else ''
+    name = '@'.join(filter(None, (user, name))) + (' (WSL)' if host.wsl else '')
     left = [*(badge._replace(rank=-1) for badge in badges), *state.program.answers(state)]
     clock = Item((day.split()[3], day.split()[3][:5]), PLAIN, 5)
     room = buf.width - 2
