@@ -191,12 +191,13 @@ METRICS = ScreenSpec(
 HELP = ScreenSpec(
     draw=_now(draw_help),
     menu=('PageUp PageDown', '/', 'n N', 'q'),
-    lines=help_lines,
+    # The first line is the heading above them.
+    lines=lambda state: help_lines(state)[1:],
     demand=basic_demand,
     margins=lambda _: (2, 0),
     has_cursor=False,
     texts=lambda state: [
-        ' '.join(f'{keys} {text}' for keys, text, _ in line) for line in help_lines(state)
+        ' '.join(f'{keys} {text}' for keys, text, _ in line) for line in help_lines(state)[1:]
     ],
     is_framed=True,
 )

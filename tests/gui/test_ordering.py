@@ -62,7 +62,7 @@ def test_users_and_problems_are_sorted_with_the_same_keys() -> None:
     assert [user.name for user in listed_users(pressed(users, 'R'))] == by_memory[::-1]
     by_name = pressed(users, 'o', 'u')
     assert [user.name for user in listed_users(by_name)] == sorted(filter(None, by_memory))
-    assert texts(by_name) == ['Order: USER, lowest first']
+    assert texts(by_name) == ['Order: USER, A to Z']
     assert listed_users(pressed(users, '.')) == listed_users(by_name)
     hours = users._replace(gpu_times={'bob': (9.0, 0.0), 'alice': (5.0, 0.0)})
     assert [user.name for user in listed_users(pressed(hours, 'o', 'h'))][:2] == ['bob', 'alice']

@@ -40,6 +40,10 @@ from nvitop.sampling.types import HostProcessSample, ProcessSample
 _HEADING = 4
 
 
+#: Names of orders by text.
+_ALPHABETICAL = frozenset({'user', 'username', 'owner', 'where', 'host'})
+
+
 class ListOrder(NamedTuple):
     """A way to sort the lines of a screen."""
 
@@ -54,8 +58,10 @@ class ListOrder(NamedTuple):
 
     def describe(self, *, reverse: bool) -> str:
         """Return the order in words: ``'UTIL, highest first'``."""
-        first = 'highest' if self.is_descending != reverse else 'lowest'
-        return f'{self.title}, {first} first'
+        is_descending = self.is_descending != reverse
+        if self.name in _ALPHABETICAL:
+            return f'{self.title}, {"Z to A" if is_descending else "A to Z"}'
+        return f'{self.title}, {"highest" if is_descending else "lowest"} first'
 
 
 _TITLES = {column.order: column.title for column in COLUMNS}

@@ -19,22 +19,21 @@ from nvitop.gui.state.help_contents import help_lines
 from nvitop.gui.state.keymap import HelpEntry
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.table import draw_table
-from nvitop.gui.view.text import draw_bar_row
 
 
 def draw_help(buf: Buffer, state: AppState) -> None:
     lines, layout = help_lines(state), lines_layout(state)
     title, first = f'nvitop {state.version}', layout.shown.start
     if layout.length > layout.area.height:
-        title += f' · lines {first + 1} to {layout.shown.stop} of {len(lines)}'
+        title += f' · lines {first + 1} to {layout.shown.stop} of {layout.length}'
+    if state.view.readonly:
+        title += ' · read-only: dim keys do nothing'
     draw_screen_title(buf, state, [title], [_cost(state)])
-    readonly = '  (read-only: dim keys do nothing)' if state.view.readonly else ''
-    draw_bar_row(buf, 1, f' Help{readonly}' if first == 0 else '')
-    for x, heading in _headings_above(lines, first).items():
-        buf.write(1 + x, 1, f'{heading} (continued)', TITLE)
+    for x, heading in _headings_above(lines, first + 1).items():
+        buf.write(1 + x, 1, f'{heading} (continued)' if first else heading, TITLE)
     for line in layout.shown:
         x, y = 1, layout.row_of(line)
-        for keys, text, style in lines[line]:
+        for keys, text, style in lines[line + 1]:
             if keys:
                 buf.write(x, y, keys.rstrip(), style)
                 x += cell_width(keys) + 1
