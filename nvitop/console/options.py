@@ -96,7 +96,7 @@ PRESET = 'preset'
 def merge(*layers: Mapping[str, object]) -> Options:
     """Merge layers (configuration file, environment, command line); the last one wins.
 
-    A layer holds only the fields that it sets. Raises ValueError for other ones.
+    A layer holds only the fields that it sets. Other ones are an error.
     """
     merged: dict[str, Any] = {}
     for layer in layers:

@@ -128,4 +128,4 @@ def parts_of_device(sample: Sample, device: DeviceSample) -> list[tuple[str, str
 
 
 def is_idle(process: ProcessSample) -> bool:
-    return (process.gpu_idle_seconds or 0) >= 600
+    return not process.is_outdated and (process.gpu_idle_seconds or 0) >= 600

@@ -6,7 +6,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from nvitop.api.libnvml import _binding, _overrides, _process_lists, _query, _structures
+# Not `from nvitop.api.libnvml import ...`: it would ask the package for the names first, which asks this module.
+import nvitop.api.libnvml._binding as _binding
+import nvitop.api.libnvml._overrides as _overrides
+import nvitop.api.libnvml._process_lists as _process_lists
+import nvitop.api.libnvml._query as _query
+import nvitop.api.libnvml._structures as _structures
 from nvitop.api.libnvml._binding import BINDING, is_constant
 from nvitop.api.libnvml._query import OVERRIDES
 from nvitop.api.libnvml._session import SESSION
