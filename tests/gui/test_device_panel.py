@@ -223,6 +223,20 @@ def test_first_line_keeps_the_problem_before_who_is_busy() -> None:
         assert '! GPU 1 remap' in texts or '! GPU 1 remapping' in texts, texts
 
 
+def test_facts_are_side_by_side_and_those_that_a_model_lacks_are_left_out() -> None:
+    facts: dict[str, int | None] = {
+        'total_volatile_uncorrected_ecc_errors': 0,
+        'pcie_link_width': 16,
+    }
+    first = gpu(0, 'A', memory_utilization_percent=None, fan_speed_percent=None, **facts)
+    facts['total_volatile_uncorrected_ecc_errors'] = None
+    second = gpu(1, 'B', memory_utilization_percent=9, fan_speed_percent=56, **facts)
+    lines = panel(machine(first, second), 120, 4).lines()[2:]
+    assert lines[2].strip('│ ') == 'ECC errors 0     PCIe x16'
+    assert ' '.join(lines[6].split()[1:-1]) == 'mem bw 9% fan 56% PCIe x16'
+    assert lines[3].strip('│ ') == lines[7].strip('│ ') == ''
+
+
 def test_facts_keep_their_places_and_a_problem_comes_after_them() -> None:
     good = gpu(0, 'A', memory_temperature_celsius=50, memory_utilization_percent=9)
     wrong = gpu(1, 'A', memory_temperature_celsius=51, memory_utilization_percent=9)
@@ -233,7 +247,8 @@ def test_facts_keep_their_places_and_a_problem_comes_after_them() -> None:
         assert above[1].index('110/') == below[1].index('110/')
         assert 'N/A ' in below[1]
         assert below[1].index('pending row') > below[1].index('MHz')
-        assert all(line.strip('│ ') for line in above)
+        filled = [bool(line.strip('│ ')) for line in above]
+        assert filled == sorted(filled, reverse=True)
         text = ' '.join(line.strip('│ ') for line in below)
         assert lines < 3 or 'Running work is not affected' in text or 'reset -i 1)' in text
         for word in ('mem bw', 'mem temp'):

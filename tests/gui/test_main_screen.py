@@ -230,3 +230,9 @@ def test_host_without_values_says_so() -> None:
     text = '\n'.join(lines_of(state_on(sample._replace(host=nothing), 120, 60)))
     assert 'CPU and memory of this host are not reported' in text
     assert 'not reported' not in '\n'.join(lines_of(state_on(sample, 120, 60)))
+
+
+@pytest.mark.parametrize(('width', 'height'), [(100, 30), (180, 60), (300, 80)])
+def test_host_has_histories_on_a_large_screen(width: int, height: int) -> None:
+    panel = panel_rows(state_on('h100x8', width, height, view=ViewState()))
+    assert (panel.host, panel.lines) == (3, 1 if height == 30 else 4)

@@ -21,9 +21,8 @@ _WITH_DEVICES = 9
 #: Minimum share of the screen for processes, on the page of a GPU too, and lines of them before rows
 #: of GPUs grow and before the host has histories.
 _SHARE, _PAGE_SHARE, _FEWEST, _ENOUGH = 3, 7, 8, 12
-#: Maximum number of lines of a GPU, of one with MIG devices in lines of their own, and of a metric if
-#: a single GPU has a line for each.
-_MOST_LINES, _MOST_MIG_LINES, _MOST_METRIC_LINES = 8, 5, 6
+#: Maximum number of lines of a GPU, and of a metric if a single GPU has a line for each.
+_MOST_LINES, _MOST_METRIC_LINES = 4, 6
 #: Rows of the host if there is room: its line, and the histories of its CPU and memory; if the only
 #: GPU is asleep, higher ones.
 _HOST_ROWS, _HOST_ROWS_ALONE = 3, 13
@@ -102,9 +101,7 @@ def main_rows(
         least = min(most, DEVICE_FRAME + len(shown.rows) + bool(shown.free) - is_asleep)
         growing = sum(is_tall(row) for row in shown.rows)
         is_whole = least == DEVICE_FRAME + len(rows)
-        has_migs = any(row.device.key.is_mig for row in rows)
-        most_lines = _MOST_MIG_LINES if has_migs else _MOST_LINES
-        steps = most_lines if is_whole and view.mode != 'compact' else 1
+        steps = _MOST_LINES if is_whole and view.mode != 'compact' else 1
     sizes = [(0, least), *((1 + n, least + (n - 1) * growing) for n in range(2, steps + 1))]
     enough = range(target + 1, 0 if is_page else PROCESS_FRAME + _ENOUGH + 1)
     panels = [

@@ -295,18 +295,17 @@ def _draw_asleep(buf: Buffer, line: Rect, device: DeviceSample, *, is_selected: 
 
 def _facts(
     row: GpuRow, width: int, lines: int, rows: Sequence[GpuRow], starts: Mapping[str, int]
-) -> list[Pieces]:
-    """Return the lines below the first one: facts at the same place for any GPU, the problem and what to do.
+) -> Sequence[Pieces]:
+    """Return the lines below the first one: facts, the problem and what to do.
 
+    Facts are at the same place for all GPUs of a model; those that none of them has are left out.
     ``starts`` are the columns of the first line. What to do covers the last facts.
     """
     if lines < 1:
         return []
-    known = [
-        fact
-        for fact in LINE_FACTS
-        if any(is_known(each.device, fact.metric) and fact.text(each, fact.width) for each in rows)
-    ]
+    known = [fact for fact in LINE_FACTS if _has(rows, fact)]
+    # Other models may report what this one doesn't.
+    alike = [each for each in rows if _model_of(each) == _model_of(row)]
     limit = max([(each.device.power_limit_mw or 0) // 1000 for each in rows])
     first: list[tuple[str, Style]] = []
     cells = 0
@@ -315,14 +314,22 @@ def _facts(
         size = fact.width if fact.metric != 'power_usage' else 2 * len(str(limit)) + 3
         if start + size > width - (0 if fact.below else _PROBLEM):
             break
-        first += _padded(fact, row, start - cells, size)
+        if _has(alike, fact):
+            first += _padded(fact, row, start - cells, size)
+        else:
+            first.append((' ' * (start + size + 2 - cells), PLAIN))
         cells = start + size + 2
         known = known[1:]
-    columns = max(1, min(width // (_FACT + 2), -(-len(known) // max(1, lines - 1))))
-    found: list[Pieces] = [first]
-    for start in range(0, len(known), columns):
-        line = [_padded(fact, row, 0, _FACT) for fact in known[start : start + columns]]
-        found.append([piece for pieces in line for piece in pieces])
+    found = [first]
+    free = 0
+    for fact in known:
+        if not _has(alike, fact):
+            continue
+        if fact.width > free:
+            found.append([])
+            free = width
+        found[-1] += _padded(fact, row, 0, fact.width)
+        free -= fact.width + 2
     del found[lines:]
     if not row.problem and not row.held_words:
         return found
@@ -332,6 +339,16 @@ def _facts(
         advice = _lines_of(row.advice, width, lines - 1)
         found[1:] = [*found[1 : lines - len(advice)], *([(line, DIM)] for line in advice)]
     return found
+
+
+def _has(rows: Sequence[GpuRow], fact: LineFact) -> bool:
+    """Return whether any of these devices reports a fact."""
+    return any(is_known(each.device, fact.metric) and fact.text(each, fact.width) for each in rows)
+
+
+def _model_of(row: GpuRow) -> tuple[str | None, bool, bool]:
+    """Return the model; a GPU that is divided into MIG devices reports less."""
+    return row.device.info.name, row.device.key.is_mig, row.is_divided
 
 
 def _padded(fact: LineFact, row: GpuRow, before: int, size: int) -> list[tuple[str, Style]]:
@@ -371,8 +388,8 @@ def _problem_that_fits(row: GpuRow, room: int, *, has_advice: bool) -> tuple[str
     return next((form for form in forms if cell_width(form) <= room), clip(forms[-1], room)), style
 
 
-#: Cells that later facts leave in the line below the first one for a problem; cells of a later fact.
-_PROBLEM, _FACT = 40, 18
+#: Cells that later facts leave in the line below the first one for a problem.
+_PROBLEM = 40
 
 
 def _draw_free(
