@@ -165,7 +165,7 @@ def draw_processes(
     room = max(0, area.height - 3)
     first = max(0, min(listed.scroll_y, len(listed.lines) - room))
     lines = listed.lines[first : first + room]
-    order = '' if listed.sort == Sort() else listed.sort.order
+    order = '' if listed.is_report and listed.sort == Sort() else listed.sort.order
     title = _title(listed, first, len(lines), columns)
     unknown = unknown_note(sample)
     warnings = [Item(unknown, DIM if unknown == NO_LISTS else WARNING)] if unknown else []
