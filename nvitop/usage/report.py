@@ -356,7 +356,7 @@ def _bar(sums: Sums, total: float, ascii_only: bool) -> str:
 
 def _clipped(text: str) -> str:
     text = printable(text)
-    return text if len(text) <= MAX_TEXT else f'{text[: MAX_TEXT - 1]}…'
+    return text if len(text) <= MAX_TEXT else f'{text[: MAX_TEXT - 2]}..'
 
 
 def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
