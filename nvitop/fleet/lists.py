@@ -83,7 +83,7 @@ def age_look(age: float | None) -> Look:
 
 # fmt: off
 _HOST_COLUMNS = (
-    ListColumn('host', lambda host, _: host.name, 'HOST', sizes=(8, 28), key='h', align='<', look=lambda host, _: 'dim' if host.is_gone else ''),
+    ListColumn('host', lambda host, _: host.name, 'HOST', sizes=(8, 28), key='h', align='<'),
     ListColumn('gpus', lambda host, _: len(host.gpus), 'GPUS', sizes=(4,), rank=6, key='g'),
     ListColumn('utilization_percent', lambda host, _: rounded(host.utilization_percent, 1), 'UTIL', lambda host, _: percent_text(host.utilization_percent), (5,), 2, 'u', look=lambda host, _: 'heat'),
     ListColumn('memory_used_bytes', lambda host, _: rounded(host.memory_used_bytes), 'MEM GiB', lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes), (9,), 7, 'm'),

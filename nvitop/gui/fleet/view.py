@@ -159,7 +159,6 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
         rows,
         first=layout.scroll_y,
         cursor=cursor,
-        style_of=lambda row: DIM if isinstance(row, FleetHost) and row.is_gone else PLAIN,
         order=list_sort(state, Screen.HOSTS).order if name == 'hosts' else '',
         arrow=order_arrow(state, Screen.HOSTS),
     )
