@@ -215,7 +215,7 @@ test-package: build .venvs/nox/.made ## build the wheel, then install and run it
 	@$(NOX) -s package
 
 .PHONY: ci
-ci: ## run all suites, as CI does, and print the time of each; CASES, FUZZ and TICKS as for each of them
+ci: ## run all suites, as CI does, and print the time of each; FUZZ and TICKS as for each of them
 	@for suite in $(SUITES); do \
 	    started=$$(date +%s); $(MAKE) --no-print-directory $$suite || { echo "FAILED: make $$suite"; exit 1; }; \
 	    times="$$times$$(printf '\n%5d s  make %s' $$(($$(date +%s) - started)) $$suite)"; \
