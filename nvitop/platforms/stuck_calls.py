@@ -166,7 +166,7 @@ def _path(user: int) -> str:
 def _open(path: str) -> int:
     """Open the file if it is what its name says: anybody can write to /dev/shm.
 
-    No other user can read it, because whoever can read a file can lock it.
+    No other user can read it, because anyone who can read a file can lock it.
     """
     if sys.platform == 'win32':
         raise PermissionError(path)

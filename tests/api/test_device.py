@@ -387,7 +387,7 @@ def test_static_values_are_queried_once_per_gpu(machine: simulation.Machine) -> 
     for each in (device, second):
         assert [getattr(each, name)() for name in names] == first
     assert set(machine.calls) == {'nvmlDeviceGetUUID'}
-    # A MIG device may be created anew.
+    # A MIG device may be created again.
     assert Device((1, 0)).name() is not NA
     machine.fail('nvmlDeviceGetName', 'TIMEOUT')
     assert Device(0).name() == first[0]
