@@ -37,9 +37,12 @@ _STATUSES = {
     422: ('the server rejects the query', 'select fewer hosts: --match'),
     401: (
         'the server requires a login',
-        'check PROMETHEUS_USERNAME and its password, or PROMETHEUS_BEARER_TOKEN_FILE',
+        'set PROMETHEUS_URL=http://USER:PASSWORD@HOST:PORT or PROMETHEUS_HEADERS_FILE',
     ),
-    403: ('the server does not allow this', 'check the token, and X-Scope-OrgID if it needs one'),
+    403: (
+        'the server does not allow this',
+        'check the token in PROMETHEUS_HEADERS_FILE, and X-Scope-OrgID if it needs one',
+    ),
     404: ('there is no Prometheus API at this URL', 'check the path of the URL'),
     405: ('there is no Prometheus API at this URL', 'check the path of the URL'),
     407: ('the proxy requires a login', 'set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT'),
@@ -56,12 +59,12 @@ _FAILURES: tuple[tuple[type[Exception], str, str], ...] = (
     (
         ssl.SSLCertVerificationError,
         'the certificate of {server} is not trusted ({reason})',
-        'set PROMETHEUS_CA_FILE or ca-file',
+        'set SSL_CERT_FILE to the certificates of its authority',
     ),
     (
         ssl.SSLError,
         'no secure connection to {server} ({reason})',
-        'check http:// or https://, and the client certificate',
+        'check http:// or https://',
     ),
     (socket.gaierror, 'unknown host in {server}', 'check the URL'),
     (ConnectionRefusedError, 'no server at {server}', 'check host and port of the URL'),
@@ -164,10 +167,7 @@ class Client:
         return reply
 
     def _exchange(self, path: str, parameters: Mapping[str, str]) -> bytes:
-        opener = urllib.request.build_opener(
-            urllib.request.HTTPSHandler(context=self._tls()), _SameServer()
-        )
-        hostname = urllib.parse.urlsplit(self._base).hostname or ''
+        opener = urllib.request.build_opener(_SameServer())
         request = urllib.request.Request(
             self._base + path,
             urllib.parse.urlencode(parameters).encode(),
@@ -175,7 +175,7 @@ class Client:
                 'Accept': 'application/json',
                 'Accept-Encoding': 'gzip',
                 'User-Agent': f'nvitop/{__version__}',
-                **self._settings.request_headers(hostname),
+                **self._settings.request_headers(),
             },
         )
         try:
@@ -209,19 +209,6 @@ class Client:
         except (OSError, http.client.HTTPException, FleetError):
             return False
         return b'# HELP nvitop_' in start or b'# HELP DCGM_' in start
-
-    def _tls(self) -> ssl.SSLContext:
-        settings = self._settings
-        try:
-            context = ssl.create_default_context(cafile=settings.ca_file or None)
-            if settings.client_certificate:
-                context.load_cert_chain(settings.client_certificate, settings.client_key or None)
-        except OSError as error:
-            raise FleetError(
-                f'the certificates cannot be read: {error.strerror or error}',
-                'check ca-file, client-certificate and client-key',
-            ) from error
-        return context
 
     def _failure(self, error: Exception) -> FleetError:
         """Return what happened, as an error for the user."""

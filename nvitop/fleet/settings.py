@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import base64
-import netrc
 import urllib.parse
 from typing import Any, Mapping, NamedTuple
 
@@ -20,11 +19,6 @@ INTERVAL = 5.0
 #: Limits of both.
 MIN_SECONDS, MAX_SECONDS = 1, 3600
 _DURATIONS = frozenset({'interval', 'timeout'})
-#: Keys whose values are no texts, and what they are.
-_TABLES: dict[str, tuple[type, str]] = {
-    'headers': (dict, 'a table of texts'),
-    'hosts': (list, 'a list of names'),
-}
 
 
 class Settings(NamedTuple):
@@ -35,18 +29,12 @@ class Settings(NamedTuple):
     host_label: str = ''
     interval: float = INTERVAL
     timeout: float = TIMEOUT
-    bearer_token: str = ''
-    bearer_token_file: str = ''
-    username: str = ''
-    password: str = ''
-    password_file: str = ''
-    ca_file: str = ''
-    client_certificate: str = ''
-    client_key: str = ''
-    org_id: str = ''
-    headers: tuple[tuple[str, str], ...] = ()
+    #: File with a header on each line; a line without a colon is a bearer token.
+    headers_file: str = ''
     #: Machines to read over ssh if there is no server.
     hosts: tuple[str, ...] = ()
+    #: ``user:password`` of the URL.
+    login: str = ''
 
     @property
     def scope(self) -> Scope:
@@ -55,21 +43,13 @@ class Settings(NamedTuple):
         match = match[1:-1] if match.startswith('{') and match.endswith('}') else match
         return Scope(match.strip(' ,'), self.host_label)
 
-    def request_headers(self, hostname: str) -> dict[str, str]:
-        """Return the headers that log in. Files are read each time, because tokens change."""
-        headers = dict(self.headers)
-        if self.org_id:
-            headers['X-Scope-OrgID'] = self.org_id
-        token = read_secret(self.bearer_token_file) if self.bearer_token_file else self.bearer_token
-        if token:
-            headers['Authorization'] = f'Bearer {token}'
-        elif self.username:
-            password = read_secret(self.password_file) if self.password_file else self.password
-            headers['Authorization'] = basic_login(self.username, password)
-        elif 'Authorization' not in headers:
-            login = _netrc_login(hostname)
-            if login:
-                headers['Authorization'] = login
+    def request_headers(self) -> dict[str, str]:
+        """Return the headers that log in. The file is read each time, because tokens change."""
+        headers = {}
+        if self.login:
+            headers['Authorization'] = f'Basic {base64.b64encode(self.login.encode()).decode()}'
+        if self.headers_file:
+            headers.update(_read_headers(self.headers_file))
         return headers
 
 
@@ -78,19 +58,9 @@ class SettingsError(ValueError):
 
 
 #: Variable of the environment → setting.
-VARIABLES = {
-    f'PROMETHEUS_{field.upper()}': field
-    for field in (
-        *('url', 'bearer_token', 'bearer_token_file', 'username', 'password', 'password_file'),
-        *('ca_file', 'client_certificate', 'client_key', 'org_id'),
-    )
-}
-#: Keys of the configuration file. Secrets have none; they belong in separate files.
-KEYS = tuple(
-    field.replace('_', '-')
-    for field in Settings._fields
-    if field not in ('bearer_token', 'password')
-)
+VARIABLES = {'PROMETHEUS_URL': 'url', 'PROMETHEUS_HEADERS_FILE': 'headers_file'}
+#: Keys of the configuration file.
+KEYS = tuple(field.replace('_', '-') for field in Settings._fields if field != 'login')
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -106,14 +76,12 @@ def from_table(table: Mapping[str, Any]) -> dict[str, Any]:
         if name not in KEYS:
             hint = suggestion(name, KEYS) or '; known keys: ' + ', '.join(KEYS)
             raise SettingsError(f'[fleet]: unknown key {key!r}{hint}')
-        kind, words = _TABLES.get(name, (str, 'a text'))
-        texts = value.values() if isinstance(value, dict) else value
-        if name.replace('-', '_') not in _DURATIONS and not (
-            isinstance(value, kind) and all(isinstance(text, str) for text in texts)
-        ):
-            raise SettingsError(f'[fleet]: {key} must be {words}, not {value!r}')
-        if name in _TABLES:
-            value = tuple(value.items() if isinstance(value, dict) else value)
+        if name == 'hosts':
+            if not isinstance(value, list) or not all(isinstance(host, str) for host in value):
+                raise SettingsError(f'[fleet]: hosts must be a list of names, not {value!r}')
+            value = tuple(value)
+        elif name not in _DURATIONS and not isinstance(value, str):
+            raise SettingsError(f'[fleet]: {key} must be a text, not {value!r}')
         settings[name.replace('-', '_')] = value
     return settings
 
@@ -131,9 +99,6 @@ def make_settings(*layers: Mapping[str, Any]) -> Settings:
         raise SettingsError(
             f'--host-label must be the name of a label, not {settings.host_label!r}'
         )
-    for name, text in settings.headers:
-        if not name.isprintable() or not text.isprintable() or ':' in name or not name:
-            raise SettingsError(f'invalid header {name!r}')
     return _without_login(settings) if settings.url else settings
 
 
@@ -153,14 +118,9 @@ def _without_login(settings: Settings) -> Settings:
     for suffix in ('/api/v1/query', '/api/v1', '/graph'):
         if path.endswith(suffix):
             path = path[: -len(suffix)]
-    settings = settings._replace(
-        url=f'{parts.scheme}://{parts.netloc.rpartition("@")[2].lower()}{path}'
-    )
-    if parts.username and not settings.username:
-        unquote = urllib.parse.unquote
-        login = (unquote(parts.username), unquote(parts.password or ''))
-        settings = settings._replace(username=login[0], password=login[1])
-    return settings
+    place = parts.netloc.rpartition('@')
+    url = f'{parts.scheme}://{place[2].lower()}{path}'
+    return settings._replace(url=url, login=urllib.parse.unquote(place[0]))
 
 
 def has_login(url: str) -> bool:
@@ -168,29 +128,21 @@ def has_login(url: str) -> bool:
     return '@' in url.partition('://')[2].partition('/')[0]
 
 
-def basic_login(username: str, password: str) -> str:
-    """Return the value of the header ``Authorization`` for a user name and password."""
-    return 'Basic ' + base64.b64encode(f'{username}:{password}'.encode()).decode('ascii')
-
-
-def read_secret(path: str) -> str:
-    """Return the first line of a file. Raises FleetError."""
+def _read_headers(path: str) -> dict[str, str]:
+    """Return the headers of a file. Raises FleetError."""
+    headers = {}
     try:
         with open(path, encoding='utf-8') as file:
-            line = file.readline().strip()
+            lines = [line.strip() for line in file]
     except (OSError, UnicodeDecodeError) as error:
         words = getattr(error, 'strerror', None) or 'not a text'
-        raise FleetError(
-            f'{path} cannot be read: {words}', 'check the file with the secret'
-        ) from None
-    if not line.isprintable():
-        raise FleetError(f'{path} does not contain a token', 'check the file with the secret')
-    return line
-
-
-def _netrc_login(hostname: str) -> str:
-    try:
-        login = netrc.netrc().authenticators(hostname)
-    except (OSError, netrc.NetrcParseError):
-        return ''
-    return basic_login(login[0] or '', login[2] or '') if login and login[2] else ''
+        raise FleetError(f'{path} cannot be read: {words}', 'check headers-file') from None
+    for number, line in enumerate(lines, 1):
+        name, colon, value = line.partition(':')
+        if not (line.isascii() and line.isprintable()) or (colon and not name.strip()):
+            raise FleetError(f'{path}:{number}: not a header such as "Name: value"')
+        if colon:
+            headers[name.strip()] = value.strip()
+        elif line:
+            headers['Authorization'] = f'Bearer {line}'
+    return headers

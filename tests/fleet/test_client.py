@@ -7,7 +7,6 @@ import io
 import json
 import shutil
 import socket
-import sys
 import threading
 from typing import TYPE_CHECKING, Iterator
 
@@ -141,24 +140,25 @@ def test_unreachable_server_is_explained(server: FakeServer, url: str, words: st
 
 
 @pytest.mark.skipif(shutil.which('openssl') is None, reason='NOT INSTALLED: openssl')
-def test_certificate_is_checked(tmp_path: pathlib.Path) -> None:
+def test_certificate_is_checked(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_certificate(tmp_path, 'server')
     certificate, key = str(tmp_path / 'server.pem'), str(tmp_path / 'server.key')
     with fake_server(certificate, key) as server:
         with pytest.raises(FleetError, match='is not trusted') as caught:
             asked(server, Reply(body=one_host()))
-        assert 'ca-file' in caught.value.hint
-        assert asked(server, Reply(body=one_host()), ca_file=certificate).hosts
+        assert 'SSL_CERT_FILE' in caught.value.hint
+        monkeypatch.setenv('SSL_CERT_FILE', certificate)
+        assert asked(server, Reply(body=one_host())).hosts
 
 
 def test_redirect_within_the_server_is_followed(server: FakeServer) -> None:
     redirect = Reply(308, headers=(('Location', '/prometheus/api/v1/query'),))
-    fleet = asked(server, redirect, Reply(body=one_host()), bearer_token='secret')
-    assert fleet.hosts
+    server.replies = [redirect, Reply(body=one_host())]
+    assert read({'url': server.url.replace('://', '://u:p@')}).hosts
     first, second = server.received
     assert second.target == '/prometheus/api/v1/query'
     assert second.form == first.form
-    assert second.headers['Authorization'] == 'Bearer secret'
+    assert second.headers['Authorization'] == 'Basic dTpw'
 
 
 def test_exporter_instead_of_a_server_is_recognized() -> None:
@@ -183,35 +183,25 @@ def test_rows_that_are_not_valid_are_left_out(server: FakeServer) -> None:
     assert [one.labels['a'] for one in response.series] == ['x', 'y']
 
 
-def test_logins_come_from_environment_and_files(server: FakeServer, tmp_path: pathlib.Path) -> None:
-    token = tmp_path / 'token'
-    token.write_text('first\n')
-    given = from_environment(
-        {'PROMETHEUS_BEARER_TOKEN_FILE': str(token), 'PROMETHEUS_ORG_ID': 'team-a'}
-    )
-    asked(server, Reply(body=one_host()), **given, headers=(('X-Extra', 'yes'),))
-    token.write_text('second\n')
-    asked(server, Reply(body=one_host()), **given)
-    first, second = (one.headers for one in server.received)
-    assert first['Authorization'] == 'Bearer first'
-    assert (first['X-Scope-Orgid'], first['X-Extra']) == ('team-a', 'yes')
-    assert second['Authorization'] == 'Bearer second'
-    asked(server, Reply(body=one_host()), username='u', password='p')
-    assert server.received[-1].headers['Authorization'] == 'Basic dTpw'
-
-
-@pytest.mark.skipif(sys.platform == 'win32', reason='needs HOME')
-def test_login_comes_from_netrc_if_nothing_else_is_set(
-    server: FakeServer, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+def test_logins_come_from_the_url_and_a_file_of_headers(
+    server: FakeServer, tmp_path: pathlib.Path
 ) -> None:
-    netrc = tmp_path / '.netrc'
-    netrc.write_text('machine 127.0.0.1 login u password p\n')
-    netrc.chmod(0o600)
-    monkeypatch.setenv('HOME', str(tmp_path))
-    asked(server, Reply(body=one_host()))
-    asked(server, Reply(body=one_host()), bearer_token='token')
-    found = [one.headers['Authorization'] for one in server.received]
-    assert found == ['Basic dTpw', 'Bearer token']
+    server.replies = [Reply(body=one_host())]
+    url = server.url.replace('://', '://u:p%40@')
+    read(from_environment({'PROMETHEUS_URL': url}))
+    file = tmp_path / 'headers'
+    for text in ('X-Scope-OrgID: team-a\nfirst\n', 'Authorization: Basic dTpw\n'):
+        file.write_text(text)
+        read(from_environment({'PROMETHEUS_URL': url, 'PROMETHEUS_HEADERS_FILE': str(file)}))
+    logins = [request.headers['Authorization'] for request in server.received]
+    assert logins == ['Basic dTpwQA==', 'Bearer first', 'Basic dTpw']
+    assert server.received[1].headers['X-Scope-Orgid'] == 'team-a'
+    for text, words in ((': x', ':1: not a header'), ('a: b\n\u20ac', ':2: not a header')):
+        file.write_text(text, encoding='utf-8')
+        with pytest.raises(FleetError, match=words):
+            read({'url': url, 'headers_file': str(file)})
+    with pytest.raises(FleetError, match='cannot be read: No such file'):
+        read({'url': url, 'headers_file': str(tmp_path / 'missing')})
 
 
 def test_wrong_settings_are_explained() -> None:
