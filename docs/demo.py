@@ -16,7 +16,7 @@ from nvitop.basics.metrics import METRICS
 from nvitop.owner import read_owner
 from nvitop.owner.names import NameLookup
 from nvitop.sampling.history import History, past_samples
-from nvitop.sampling.idle_times import IdleTimes
+from nvitop.sampling.process_reader import IdleTimes
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Cost, Demand, HostProcessSample, ProcessSample, Sample
 from nvitop.simulation.simulated_system import SimulatedHost

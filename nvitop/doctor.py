@@ -17,7 +17,7 @@ from nvitop import api
 from nvitop.api import libcuda, libnvml
 from nvitop.api.system import system
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS, Metric
-from nvitop.basics.printable import printable_lines
+from nvitop.basics.text import printable_lines
 from nvitop.basics.units import NA
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from nvitop.basics import hooks
+from nvitop.basics import lazy
 from nvitop.basics.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _install_demo() -> None:
 
 
 # This is the only place in nvitop.api that knows the simulation, which imports libnvml.
-hooks.before_first_init = _install_demo
+lazy.before_first_init = _install_demo
 
 if not TYPE_CHECKING:  # it would hide misspelled names
     __getattr__, __dir__ = lazy_names(

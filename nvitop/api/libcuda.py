@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small ctypes binding of the CUDA driver, with its error codes.
+"""A small ctypes binding of the CUDA driver, with its error codes; shared parts of that of the runtime.
 
 The driver is loaded by the first call of a function. Without a driver, every function raises
 :class:`CUDAError_NotInitialized`, and so do all functions except those for versions and texts before
@@ -9,16 +9,194 @@ raise the subclass of :class:`CUDAError` for the return code.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from typing import TYPE_CHECKING, Any, Mapping, cast
+import re
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Iterable, Mapping, TypeVar, cast
 
-from nvitop.api import _cuda_binding
 from nvitop.platforms import nvidia_files
+from nvitop.platforms.kernel import renew_in_child
+
+#: ``CUDA_ERROR_NOT_INITIALIZED``, ``cudaErrorInitializationError``: the library was not found.
+NOT_INITIALIZED = 3
+#: ``CUDA_ERROR_NOT_FOUND``, ``cudaErrorSymbolNotFound``: the library lacks a function.
+SYMBOL_NOT_FOUND = 500
+
+#: Size in bytes of a buffer for ``domain:bus:device.function``.
+BUS_ID_SIZE = 64
+
+ErrorT = TypeVar('ErrorT', bound='CodedError')
+
+
+class CodedError(Exception):
+    """An error with the return code of its library.
+
+    Calling the base class of a library with a code creates an instance of the subclass for that code,
+    as ``NVMLError`` does. Unknown codes stay with the base class.
+    """
+
+    #: Return code of this class, None for the base class of a library.
+    code: ClassVar[int | None] = None
+    #: Return code → name of the constant, for all codes of the library.
+    names: ClassVar[Mapping[int, str]] = {}
+    #: Return code → subclass.
+    subclasses: ClassVar[dict[int, type[CodedError]]] = {}
+    #: The return code.
+    value: int
+    #: What happened, if it says more than the description of the return code.
+    reason = ''
+
+    def __new__(cls: type[ErrorT], value: int | None = None) -> ErrorT:
+        """Create an instance of the subclass for ``value``."""
+        kind: type[CodedError] = cls
+        if cls.code is None:
+            if value is None:
+                raise TypeError(f'{cls.__name__}() needs a return code')
+            kind = cls.subclasses.get(value, cls)
+        error = cast('ErrorT', super().__new__(kind))
+        error.value = cast(int, value if kind.code is None else kind.code)
+        return error
+
+    def __init__(self, value: int | None = None) -> None:
+        super().__init__(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.args == other.args
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.args))
+
+    def __str__(self) -> str:
+        """Return the library's description if it is loaded, otherwise words from the name."""
+        name = self.names.get(self.value)
+        if name is None:
+            return f'unknown error {self.value}'
+        return f'{self.reason or self.describe(self.value) or spoken(name)} ({name})'
+
+    @classmethod
+    def describe(cls, value: int) -> str:
+        """Return the library's description of a return code, ``''`` if it is not loaded."""
+        module = sys.modules[cls.__module__]
+        try:
+            return str(module.cuGetErrorString(value)) if module.used_library() else ''
+        except CodedError:
+            return ''
+
+
+def parse_codes(prefix: str, table: str) -> dict[int, str]:
+    """Parse pairs of a return code and the name of a constant without its prefix."""
+    words = table.split()
+    return {int(code): prefix + name for code, name in zip(words[::2], words[1::2])}
+
+
+def make_subclasses(base: type[ErrorT]) -> dict[str, type[ErrorT]]:
+    """Create the subclasses of the base class of a library, by name."""
+    base.subclasses = {}
+    created: dict[str, type[ErrorT]] = {}
+    for code, constant in base.names.items():
+        name = f'{base.__name__}_{pascal(constant)}'
+        doc = f'Return code ``{constant}`` ({code}): {spoken(constant)}.'
+        body = {'__doc__': doc, '__module__': base.__module__, 'code': code}
+        created[name] = cast('type[ErrorT]', type(name, (base,), body))
+        base.subclasses[code] = created[name]
+    return created
+
+
+def pascal(constant: str) -> str:
+    """Return ``InvalidDevice`` for ``CUDA_ERROR_INVALID_DEVICE`` or ``cudaErrorInvalidDevice``."""
+    if constant.startswith('CUDA_ERROR_'):
+        return ''.join(word.capitalize() for word in constant.split('_')[2:])
+    return constant[len('cudaError') :]
+
+
+def spoken(constant: str) -> str:
+    """Return ``invalid device`` for ``CUDA_ERROR_INVALID_DEVICE`` or ``cudaErrorInvalidDevice``."""
+    return ' '.join(re.findall('[A-Z]+(?![a-z])|[A-Z][a-z0-9]+', pascal(constant))).lower()
+
+
+class LazyLibrary:
+    """A shared library that is loaded when one of its functions is first called.
+
+    If it is not found, the next call searches again, so that a driver installed later is found.
+    """
+
+    def __init__(self, candidates: Callable[[], Iterable[str]], error: type[CodedError]) -> None:
+        self._candidates = candidates
+        self._error = error
+        self._lock = threading.Lock()
+        renew_in_child(self, _lock=threading.Lock)
+        self._loaded: object | None = None
+
+    @property
+    def loaded(self) -> object | None:
+        """The library in use, None if it has not been loaded."""
+        return self._loaded
+
+    def use(self, library: object | None) -> None:
+        """Replace the library by an object with Python functions; None searches for a real one."""
+        with self._lock:
+            self._loaded = library
+
+    def call(self, name: str, *args: object) -> None:
+        """Call a function and raise the error for its return code."""
+        code = self.function(name)(*args)
+        if code != 0:
+            raise self._error(code)
+
+    def number(self, name: str, *args: object) -> int:
+        """Call a function whose first argument receives a number; return that number."""
+        number = ctypes.c_int()
+        self.call(name, ctypes.byref(number), *args)
+        return number.value
+
+    def text(self, name: str, size: int, *args: object) -> str:
+        """Call a function that writes text into a buffer of this size; return that text."""
+        buffer = ctypes.create_string_buffer(size)
+        self.call(name, buffer, ctypes.c_int(size), *args)
+        return decoded(buffer.value)
+
+    def function(self, name: str) -> Any:
+        """Return a function of the library, or raise the library's error if it does not exist."""
+        library = self._loaded
+        if library is None:
+            with self._lock:
+                library = self._loaded
+                if library is None:
+                    library = self._loaded = self._load()
+        try:
+            return getattr(library, name)
+        except AttributeError:
+            raise self._error(SYMBOL_NOT_FOUND) from None
+
+    def _load(self) -> object:
+        loader = getattr(ctypes, 'WinDLL', ctypes.CDLL)  # the calling convention of 32-bit Windows
+        paths = [*self._candidates()]
+        for path in paths:
+            with contextlib.suppress(OSError):
+                return cast(object, loader(path))
+        cause = OSError(f'none of these libraries can be loaded: {", ".join(paths)}')
+        error = self._error(NOT_INITIALIZED)
+        if paths:
+            error.reason = f'{paths[0]} not found'
+        raise error from cause
+
+
+def version_text(version: int) -> str:
+    """Format a version number of CUDA: ``'12.4'`` for 12040."""
+    return f'{version // 1000}.{version % 1000 // 10}'
+
+
+def decoded(raw: bytes | None) -> str:
+    """Decode text of the driver, replacing invalid UTF-8."""
+    return (raw or b'').decode('utf-8', errors='replace')
+
 
 CUDA_SUCCESS = 0
 
 #: Return code → name of its constant.
-ERROR_NAMES: Mapping[int, str] = _cuda_binding.parse_codes(
+ERROR_NAMES: Mapping[int, str] = parse_codes(
     'CUDA_ERROR_',
     """
     1 INVALID_VALUE  2 OUT_OF_MEMORY  3 NOT_INITIALIZED  4 DEINITIALIZED  5 PROFILER_DISABLED
@@ -56,7 +234,7 @@ ERROR_NAMES: Mapping[int, str] = _cuda_binding.parse_codes(
 )
 
 
-class CUDAError(_cuda_binding.CodedError):
+class CUDAError(CodedError):
     """A call of the CUDA driver failed; ``value`` is the return code.
 
     ``CUDAError(code)`` creates an instance of the subclass for this code:
@@ -66,7 +244,7 @@ class CUDAError(_cuda_binding.CodedError):
     names = ERROR_NAMES
 
 
-_ERROR_CLASSES = _cuda_binding.make_subclasses(CUDAError)
+_ERROR_CLASSES = make_subclasses(CUDAError)
 # The constants, and an exception class for each of them.
 globals().update({name: code for code, name in ERROR_NAMES.items()}, **_ERROR_CLASSES)
 
@@ -105,7 +283,7 @@ def cudaExceptionClass(error_code: int, /) -> type[CUDAError]:
     return cast('type[CUDAError]', CUDAError.subclasses[error_code])
 
 
-_driver = _cuda_binding.LazyLibrary(nvidia_files.cuda_files, CUDAError)
+_driver = LazyLibrary(nvidia_files.cuda_files, CUDAError)
 
 
 def use_library(library: object | None) -> None:
@@ -154,12 +332,12 @@ def cuGetErrorString(error: int) -> str:
 def _error_text(function: str, error: int) -> str:
     text = ctypes.c_char_p()
     _driver.call(function, ctypes.c_int(error), ctypes.byref(text))
-    return _cuda_binding.decoded(text.value)
+    return decoded(text.value)
 
 
 def cuDriverGetVersion() -> str:
     """Return the newest CUDA version that the driver supports, as ``'major.minor'``."""
-    return _cuda_binding.version_text(_driver.number('cuDriverGetVersion'))
+    return version_text(_driver.number('cuDriverGetVersion'))
 
 
 def cuDeviceGetCount() -> int:
@@ -191,7 +369,7 @@ def cuDeviceGetByPCIBusId(pciBusId: str) -> int:
 
 def cuDeviceGetPCIBusId(device: int) -> str:
     """Return the bus ID of a device handle, such as ``'0000:1B:00.0'``."""
-    return _driver.text('cuDeviceGetPCIBusId', _cuda_binding.BUS_ID_SIZE, ctypes.c_int(device))
+    return _driver.text('cuDeviceGetPCIBusId', BUS_ID_SIZE, ctypes.c_int(device))
 
 
 def cuDeviceGetName(device: int) -> str:
@@ -207,7 +385,7 @@ def cuDeviceGetUuid(device: int) -> str:
     try:
         return cuDeviceGetUuid_v2(device)
     except CUDAError as ex:
-        if ex.value != _cuda_binding.SYMBOL_NOT_FOUND:
+        if ex.value != SYMBOL_NOT_FOUND:
             raise
     return _uuid('cuDeviceGetUuid', device)
 

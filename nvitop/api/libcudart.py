@@ -12,13 +12,13 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, Mapping, cast
 
-from nvitop.api import _cuda_binding
+from nvitop.api import libcuda
 from nvitop.platforms import nvidia_files
 
 cudaSuccess = 0
 
 #: Return code → name of its constant.
-ERROR_NAMES: Mapping[int, str] = _cuda_binding.parse_codes(
+ERROR_NAMES: Mapping[int, str] = libcuda.parse_codes(
     'cudaError',
     """
     1 InvalidValue  2 MemoryAllocation  3 InitializationError  4 CudartUnloading
@@ -64,7 +64,7 @@ ERROR_NAMES: Mapping[int, str] = _cuda_binding.parse_codes(
 )
 
 
-class cudaError(_cuda_binding.CodedError):
+class cudaError(libcuda.CodedError):
     """A call of the CUDA runtime failed; ``value`` is the return code.
 
     ``cudaError(code)`` creates an instance of the subclass for this code:
@@ -74,7 +74,7 @@ class cudaError(_cuda_binding.CodedError):
     names = ERROR_NAMES
 
 
-_ERROR_CLASSES = _cuda_binding.make_subclasses(cudaError)
+_ERROR_CLASSES = libcuda.make_subclasses(cudaError)
 # The constants, and an exception class for each of them.
 globals().update({name: code for code, name in ERROR_NAMES.items()}, **_ERROR_CLASSES)
 
@@ -111,7 +111,7 @@ def cudaExceptionClass(error_code: int, /) -> type[cudaError]:
     return cast('type[cudaError]', cudaError.subclasses[error_code])
 
 
-_runtime = _cuda_binding.LazyLibrary(nvidia_files.cudart_files, cudaError)
+_runtime = libcuda.LazyLibrary(nvidia_files.cudart_files, cudaError)
 
 
 def use_library(library: object | None) -> None:
@@ -149,7 +149,7 @@ def _text(function: str, error: int) -> str:
     pointer = _runtime.function(function)
     # By default ctypes returns a pointer as an int of 32 bits. Python functions ignore this.
     pointer.restype = ctypes.c_char_p
-    return _cuda_binding.decoded(pointer(ctypes.c_int(error)))
+    return libcuda.decoded(pointer(ctypes.c_int(error)))
 
 
 def cudaGetLastError() -> int:
@@ -164,7 +164,7 @@ def cudaPeekAtLastError() -> int:
 
 def cudaDriverGetVersion() -> str:
     """Return the newest CUDA version that the driver supports; ``'0.0'`` without a driver."""
-    return _cuda_binding.version_text(_runtime.number('cudaDriverGetVersion'))
+    return libcuda.version_text(_runtime.number('cudaDriverGetVersion'))
 
 
 def cudaRuntimeGetVersion() -> str:
@@ -173,7 +173,7 @@ def cudaRuntimeGetVersion() -> str:
     Raises:
         cudaError_InsufficientDriver: There is no driver, and the runtime is older than CUDA 12.
     """
-    return _cuda_binding.version_text(_runtime.number('cudaRuntimeGetVersion'))
+    return libcuda.version_text(_runtime.number('cudaRuntimeGetVersion'))
 
 
 def cudaGetDeviceCount() -> int:
@@ -198,7 +198,7 @@ def cudaDeviceGetByPCIBusId(pciBusId: str) -> int:
 
 def cudaDeviceGetPCIBusId(device: int) -> str:
     """Return the bus ID of the device with a CUDA index, such as ``'0000:1B:00.0'``."""
-    return _runtime.text('cudaDeviceGetPCIBusId', _cuda_binding.BUS_ID_SIZE, ctypes.c_int(device))
+    return _runtime.text('cudaDeviceGetPCIBusId', libcuda.BUS_ID_SIZE, ctypes.c_int(device))
 
 
 def is_available() -> bool:

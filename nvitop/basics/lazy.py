@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of a module that are imported when they are first used, and results that are kept."""
+"""Names of a module that are imported when they are first used, and a hook that needs more."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any, Callable, Mapping, TypeVar
-
-_Result = TypeVar('_Result')
+from typing import Any, Callable, Mapping
 
 
 def lazy_names(
@@ -56,3 +54,7 @@ def _is_installed(package: str) -> bool:
     if package in sys.modules:
         return sys.modules[package] is not None
     return importlib.util.find_spec(package) is not None
+
+
+#: Called before NVML is initialized first, unless its library was replaced before.
+before_first_init: Callable[[], None] | None = None

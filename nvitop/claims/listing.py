@@ -9,7 +9,7 @@ import json
 import time
 from typing import Sequence
 
-from nvitop.basics.tables import aligned
+from nvitop.basics.text import aligned
 from nvitop.basics.times import format_duration
 from nvitop.claims.records import Claim, keeper, read_claims
 from nvitop.console import lifecycle

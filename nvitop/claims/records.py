@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from typing import Iterator, Mapping, NamedTuple
 
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 from nvitop.platforms.files import (
     is_locked,
     make_shared,

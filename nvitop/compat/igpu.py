@@ -15,7 +15,7 @@ from nvitop.api import host, libnvml
 from nvitop.api.device import Device, MigDevice
 from nvitop.api.libnvml import NVMLError
 from nvitop.api.process import GpuProcess
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 from nvitop.basics.units import NA, MiB, NaType
 
 __all__ = [

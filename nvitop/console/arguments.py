@@ -8,7 +8,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn, Sequence, TypeVar
 
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 from nvitop.basics.times import read_duration
 from nvitop.basics.toml import suggestion
 from nvitop.basics.units import MiB, human2bytes

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Iterable, Literal, Mapping, NamedTuple, TextIO
 
-from nvitop.basics.printable import printable_lines
+from nvitop.basics.text import printable_lines
 
 if TYPE_CHECKING:
     Kind = Literal['error', 'warning', 'hint']

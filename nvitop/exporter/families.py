@@ -17,7 +17,7 @@ from nvitop.basics.metrics import (
     Metric,
     ProcessMetric,
 )
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 from nvitop.exporter.dialects import (
     Dialect,
     Family,

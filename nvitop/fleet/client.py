@@ -14,7 +14,7 @@ import urllib.request
 import zlib
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, cast
 
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 from nvitop.fleet.types import FleetError, PastValues, Series
 from nvitop.sampling.watchdog import start_daemon
 from nvitop.version import __version__

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable
 
-from nvitop.basics.words import filter_words, name_in_quotes, split_word
+from nvitop.basics.text import filter_words, name_in_quotes, split_word
 
 if TYPE_CHECKING:
     from nvitop.fleet.types import Fleet, FleetGpu

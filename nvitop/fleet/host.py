@@ -10,7 +10,7 @@ import functools
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, cast
 
 from nvitop.basics.metrics import METRICS, Metric
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 from nvitop.exporter.dialects import OWNER_PROPERTIES, DeviceRow, dialect
 from nvitop.exporter.families import ALL_METRICS, ALL_PROCESS_METRICS, REASON_LABEL, UNKNOWN, scaled
 from nvitop.fleet.types import Series, percent_of

@@ -6,8 +6,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Callable, Literal, NamedTuple, Sequence
 
-from nvitop.basics.printable import printable
-from nvitop.basics.tables import aligned, csv_text, text_width
+from nvitop.basics.text import aligned, csv_text, printable, text_width
 from nvitop.console.messages import highlighted
 from nvitop.fleet.reading import natural
 from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, Totals, totals

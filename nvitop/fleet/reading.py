@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence, cast
 
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 from nvitop.fleet.host import number_of, read_host
 from nvitop.fleet.queries import INSTANCE, ROW
 from nvitop.fleet.types import (

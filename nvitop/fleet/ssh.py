@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Sequence
 
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 from nvitop.fleet.reading import host_of_sample
 from nvitop.fleet.source import SAMPLE_SECONDS, FleetSource
 from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, Literal, Mapping, NamedTuple
 
-from nvitop.basics.words import exact_word
+from nvitop.basics.text import exact_word
 from nvitop.owner.types import PLAIN, TOOLS, Layer
 
 if TYPE_CHECKING:

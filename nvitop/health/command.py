@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Callable, Iterable, Iterator, NamedTuple
 
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 from nvitop.basics.times import iso_time, parse_duration, parse_time
 from nvitop.console import lifecycle
 from nvitop.console.arguments import (

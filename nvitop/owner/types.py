@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 
 #: Batch systems.
 JOBS = ('slurm', 'pbs', 'torque', 'lsf', 'sge', 'htcondor', 'flux', 'oar')

@@ -185,7 +185,7 @@ def _driver_model(word: str) -> str:
 
 def _bits(names: Iterable[str]) -> str:
     """Format reasons as one number, like nvidia-smi; a reason without a name is a number."""
-    from nvitop.api.device.clock import ClockEventReasons  # it needs the NVML binding
+    from nvitop.api.device.sensors import ClockEventReasons  # it needs the NVML binding
 
     known = {name.lower(): int(bit) for name, bit in ClockEventReasons.__members__.items()}
     bits = 0

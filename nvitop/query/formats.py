@@ -8,8 +8,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Sequence, Union
 
-from nvitop.basics.printable import printable
-from nvitop.basics.tables import aligned
+from nvitop.basics.text import aligned, printable
 from nvitop.basics.times import iso_time
 from nvitop.basics.toml import suggestion
 from nvitop.query.fields import (

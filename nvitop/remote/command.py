@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import Iterator, Sequence
 
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 from nvitop.console.commands import COMMANDS
 from nvitop.console.lifecycle import CommandFailure
 from nvitop.console.messages import print_message

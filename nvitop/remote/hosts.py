@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Iterable, Iterator, NamedTuple
 
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 
 #: Maximum number of machines that one pattern, and all of them together, may name.
 MAX_HOSTS = 1000

@@ -19,7 +19,7 @@ import threading
 import time
 from typing import IO, Callable, Mapping, Sequence
 
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 from nvitop.remote.smi import PS, SmiError, read_smi
 from nvitop.sampling.serialization import MAX_BYTES, SerializationError, dumps_demand, loads
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample

@@ -18,9 +18,14 @@ from nvitop.platforms import stuck_calls
 from nvitop.platforms.pci import short_bus_id
 from nvitop.sampling.device_reader import ListedProcess, known_value, outdated
 from nvitop.sampling.events import EventWatcher
-from nvitop.sampling.gpu_reader import GpuReader, GpuReading, lost_reading, unread_sample
+from nvitop.sampling.gpu_reader import (
+    GpuReader,
+    GpuReading,
+    SleepWatch,
+    lost_reading,
+    unread_sample,
+)
 from nvitop.sampling.plan import DeviceSelection, Due
-from nvitop.sampling.sleep_watch import SleepWatch
 from nvitop.sampling.types import STATUS, DeviceEvent, DeviceSample, Problem
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence
 

@@ -19,10 +19,10 @@ from nvitop.sampling.driver_reader import DriverReader
 from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.history import past_processes
 from nvitop.sampling.host_reader import HostReader, ProcessTreeReader, read_host_io
-from nvitop.sampling.idle_times import IdleTimes
 from nvitop.sampling.plan import DeviceSelection, Due, Intervals, Plan
 from nvitop.sampling.process_reader import (
     LONGEST_CPU_SECONDS,
+    IdleTimes,
     ProcessReader,
     ProcessReading,
     without_measurements,

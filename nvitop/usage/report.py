@@ -13,8 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
 from nvitop.accounting.shares import NO_USER, UNKNOWN_USER
-from nvitop.basics.printable import printable
-from nvitop.basics.tables import aligned, csv_text
+from nvitop.basics.text import aligned, csv_text, printable
 from nvitop.basics.times import format_time
 from nvitop.health.states import HELD_SECONDS, is_holder, is_idle_holder, percent_of
 

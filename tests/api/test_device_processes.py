@@ -9,8 +9,8 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api.device import Device
+from nvitop.api.libnvml._overrides import ProcessUtilization
 from nvitop.api.libnvml._session import Session
-from nvitop.api.libnvml._structures import ProcessUtilization
 from nvitop.api.process import GpuProcess, procfs
 from nvitop.basics.units import NA, GiB
 from tests.api.machines import answer

@@ -10,7 +10,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api import libcuda
-from nvitop.api.device import visible_by_cuda
+from nvitop.api.device import visible
 from nvitop.api.device.visible import parse_cuda_visible_devices
 from nvitop.console import lifecycle
 from tests.api import fake_cuda
@@ -41,10 +41,10 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cuda]:
     monkeypatch.delenv('CUDA_DEVICE_ORDER', raising=False)
     fake = Cuda()
     libcuda.use_library(fake)
-    visible_by_cuda.forget()
+    visible.forget()
     yield fake
     libcuda.use_library(None)
-    visible_by_cuda.forget()
+    visible.forget()
 
 
 @contextlib.contextmanager
@@ -104,7 +104,7 @@ def test_lost_gpu_makes_indices_uncertain_but_not_uuids(cuda: Cuda) -> None:
 def test_gpus_are_counted_by_bus_id_if_cuda_does_not_respond(
     answer: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch, cuda: Cuda
 ) -> None:
-    monkeypatch.setattr(visible_by_cuda, 'enumerated_uuids', lambda *args: answer)
+    monkeypatch.setattr(visible, 'enumerated_uuids', lambda *args: answer)
     with gpus_of(cuda, DIFFERENT):
         assert parse_cuda_visible_devices('3,0') == [3, 0]
         assert parse_cuda_visible_devices('GPU-A') == [0]
@@ -131,11 +131,11 @@ def outputs(monkeypatch: pytest.MonkeyPatch, *results: object) -> list[dict[str,
             raise result
         return str(result)
 
-    monkeypatch.setattr(visible_by_cuda, '_run', run)
+    monkeypatch.setattr(visible, '_run', run)
     return environments
 
 
-query = visible_by_cuda.enumerated_uuids
+query = visible.enumerated_uuids
 PRINTS_ENVIRONMENT = """
 import json, os
 names = ('CUDA_VISIBLE_DEVICES', 'CUDA_DEVICE_ORDER')
@@ -145,7 +145,7 @@ print(json.dumps([os.environ.get(name, 'unset') for name in names]))
 
 @pytest.mark.usefixtures('real_helper')
 def test_helper_gets_the_given_variables_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visible_by_cuda, '_PROGRAM', PRINTS_ENVIRONMENT)
+    monkeypatch.setattr(visible, '_PROGRAM', PRINTS_ENVIRONMENT)
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', 'of this process')
     monkeypatch.setenv('CUDA_DEVICE_ORDER', 'of this process')
     assert query('2,1', 'FASTEST_FIRST', 'machine') == ('2,1', 'fastest_first')
@@ -156,8 +156,8 @@ def test_helper_gets_the_given_variables_only(monkeypatch: pytest.MonkeyPatch) -
 def test_helper_that_hangs_is_abandoned(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(visible_by_cuda, '_PROGRAM', 'import threading; threading.Event().wait()')
-    monkeypatch.setattr(visible_by_cuda, 'TIMEOUT_SECONDS', 0.3)
+    monkeypatch.setattr(visible, '_PROGRAM', 'import threading; threading.Event().wait()')
+    monkeypatch.setattr(visible, 'TIMEOUT_SECONDS', 0.3)
     assert query('0', None, 'machine') is None
     assert 'did not list its devices within 0.3 s' in caplog.text
 
@@ -179,7 +179,7 @@ def test_failure_is_logged_and_repeated_later(
     result: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     environments = outputs(monkeypatch, result, '["aa"]')
-    retry = visible_by_cuda.RETRY_SECONDS
+    retry = visible.RETRY_SECONDS
     for now, expected, count in [
         (0.0, None, 1),
         (retry - 1, None, 1),
@@ -217,7 +217,7 @@ def test_programs_report_an_order_without_libcuda(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv('LOGLEVEL', raising=False)
-    visible_by_cuda._report_missing_cuda.cache_clear()
+    visible._report_missing_cuda.cache_clear()
     outputs(monkeypatch, str(libcuda.CUDA_ERROR_NOT_INITIALIZED))
     assert lifecycle.run('nvisel', lambda: len(query('0', None, 'third') or ())) == 0
     assert capsys.readouterr().err.startswith('nvisel: warning: The order of CUDA devices is not')

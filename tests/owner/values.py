@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 from nvitop.owner.types import Owner
 
 #: Marks of tests with real processes in real control groups.

@@ -11,8 +11,7 @@ from nvitop.api.process import HostFacts
 from nvitop.api.process.facts import GONE
 from nvitop.sampling import process_reader as module
 from nvitop.sampling.device_reader import ListedProcess
-from nvitop.sampling.idle_times import IdleTimes
-from nvitop.sampling.process_reader import ProcessReader
+from nvitop.sampling.process_reader import IdleTimes, ProcessReader
 from nvitop.sampling.types import DeviceKey, HostSample, ParentProcess, ProcessKey, ProcessSample
 from tests.clock import Clock
 from tests.sampling.fakes import device_key

@@ -21,7 +21,7 @@ from nvitop.console.device_names import match_devices
 from nvitop.health.check import check_health
 from nvitop.health.command import format_npd, format_text, judge
 from nvitop.query import command as query_command
-from nvitop.sampling.sleep_watch import ASLEEP, HELD_AWAKE
+from nvitop.sampling.gpu_reader import ASLEEP, HELD_AWAKE
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
 from nvitop.select import command as select_command

@@ -9,7 +9,7 @@ from nvitop.api import libnvml
 from nvitop.api.device.base import MAX_ULONGLONG, a_flag, a_text, an_int, documented
 from nvitop.api.device.interconnect import InterconnectMixin
 from nvitop.api.libnvml._errors import is_unsupported
-from nvitop.api.libnvml._structures import read_sram_ecc_status
+from nvitop.api.libnvml._overrides import read_sram_ecc_status
 from nvitop.basics.units import NA, NaType
 
 _CORRECTED, _UNCORRECTED = 0, 1

@@ -15,7 +15,7 @@ from nvitop.api.device.base import (
     once_in_oneshot,
 )
 from nvitop.api.libnvml import NVMLError
-from nvitop.api.libnvml._structures import read_fabric_health, read_fabric_info, read_platform_info
+from nvitop.api.libnvml._overrides import read_fabric_health, read_fabric_info, read_platform_info
 from nvitop.api.timing import Window, check_interval
 from nvitop.basics.units import NA, KiB, NaType, bytes2human
 

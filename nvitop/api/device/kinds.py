@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Iterable, Sequence, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase
-from nvitop.api.device.clock import ClockMixin
 from nvitop.api.device.handles import (
     UUID_PATTERN,
     UnknownDeviceError,
@@ -24,12 +23,11 @@ from nvitop.api.device.handles import (
     naming,
 )
 from nvitop.api.device.health import HealthMixin
-from nvitop.api.device.identity import DriverMixin, IdentityMixin
+from nvitop.api.device.identity import DriverMixin, IdentityMixin, ModeMixin
 from nvitop.api.device.interconnect import FabricMixin, InterconnectMixin
 from nvitop.api.device.memory import MemoryMixin
-from nvitop.api.device.mode import ModeMixin
-from nvitop.api.device.power import PowerMixin
 from nvitop.api.device.processes import ProcessMixin
+from nvitop.api.device.sensors import ClockMixin, PowerMixin
 from nvitop.api.device.utilization import GpmMixin, UtilizationMixin
 from nvitop.api.device.visible import VisibilityMixin, describe_visible, parse_cuda_visible_devices
 from nvitop.api.utils import Snapshot, snapshot_of

@@ -2,20 +2,32 @@
 """The devices that are visible to CUDA programs (``CUDA_VISIBLE_DEVICES``).
 
 The rules are pure functions of the value and the GPUs. If only the CUDA driver can decide,
-:mod:`~nvitop.api.device.visible_by_cuda` queries it.
+it is queried in a helper process, because CUDA reads its environment variables once, when a process
+initializes it. Results are remembered as long as the GPUs stay the same; failed queries are repeated.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import functools
 import itertools
+import json
 import os
 import re
-from typing import Any, Callable, Iterator, NamedTuple, Sequence, Union
+import subprocess
+import sys
+import threading
+import time
+from typing import Any, Callable, Hashable, Iterator, NamedTuple, Sequence, Union
 
-from nvitop.api import libnvml
+from nvitop.api import libcuda, libnvml
 from nvitop.api.device.base import DeviceBase
 from nvitop.api.device.handles import digits, mig_handles
+from nvitop.api.libcuda import NOT_INITIALIZED
+from nvitop.basics.log import UNKNOWN_ORDER, warn
 from nvitop.basics.units import NA
+from nvitop.platforms.kernel import renew_in_child
 
 #: An index, parsed like C's ``strtoul``: ``'1st'`` is 1. More than 9 digits are not an index.
 _INDEX = r'\s*\+?0*([0-9]{1,9})(?![0-9])'
@@ -311,9 +323,7 @@ def _visible_devices(value: str | None) -> list[CudaVisible]:
     try:
         return select(value, machine.gpus, is_in_cuda_order=is_in_cuda_order)
     except OnlyCudaKnowsError:
-        from nvitop.api.device import visible_by_cuda  # starts a process, which few machines need
-
-        uuids = visible_by_cuda.enumerated_uuids(value, order, machine.gpus)
+        uuids = enumerated_uuids(value, order, machine.gpus)
     if uuids is not None:
         found = [machine.find(uuid) for uuid in uuids]
         known = [device for device in found if device is not None]
@@ -394,3 +404,137 @@ def _migs(handle: Any, gpu_index: int, gpu_uuid: str) -> Iterator[VisibleMig]:
         ]
         if uuid is not NA and NA not in instances:
             yield VisibleMig((gpu_index, index), uuid, gpu_uuid, *instances)
+
+
+#: Time limit in seconds. CUDA takes tens of seconds without persistence mode on many GPUs.
+TIMEOUT_SECONDS = 60.0
+#: Time in seconds after which a failed query is repeated.
+RETRY_SECONDS = 60.0
+#: Maximum number of results to remember; the oldest is dropped first.
+MAX_RESULTS = 64
+
+
+class _ProgramResult(NamedTuple):
+    #: ``None`` after a failure.
+    uuids: tuple[str, ...] | None
+    #: When the query was made.
+    time: float
+
+
+_lock = threading.Lock()
+renew_in_child(sys.modules[__name__], _lock=threading.Lock)
+_results: dict[Hashable, _ProgramResult] = {}
+
+
+def enumerated_uuids(
+    value: str | None,
+    order: str | None,
+    machine: Hashable,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[str, ...] | None:
+    """Return the UUIDs of the devices that CUDA enumerates, as 32 hexadecimal digits each.
+
+    A driver that was replaced by :func:`nvitop.api.libcuda.use_library` is queried with
+    ``visible_uuids(value, order)``, if it has such a function.
+
+    Args:
+        value: Value of ``CUDA_VISIBLE_DEVICES``, ``None`` if not set.
+        order: Value of ``CUDA_DEVICE_ORDER``, ``None`` if not set.
+        machine: The GPUs; a result is remembered for each combination of the three.
+        clock: Time in seconds.
+
+    Returns:
+        The UUIDs, ``None`` if CUDA does not respond.
+    """
+    replacement = libcuda.used_library()
+    if replacement is not None and not isinstance(replacement, ctypes.CDLL):
+        visible_uuids = getattr(replacement, 'visible_uuids', None)
+        return None if visible_uuids is None else tuple(map(digits, visible_uuids(value, order)))
+    key = (value, order, machine)
+    with _lock:  # held during the query: other threads wait for the same result
+        answer = _results.get(key)
+        now = clock()
+        if answer is None or (answer.uuids is None and now - answer.time >= RETRY_SECONDS):
+            _results.pop(key, None)
+            answer = _results[key] = _ProgramResult(_list_devices(value, order), now)
+            while len(_results) > MAX_RESULTS:
+                del _results[next(iter(_results))]
+        return answer.uuids
+
+
+def forget() -> None:
+    """Drop all results, so that the driver is queried again."""
+    with _lock:
+        _results.clear()
+
+
+def _list_devices(value: str | None, order: str | None) -> tuple[str, ...] | None:
+    """Run the helper process and log its failure."""
+    if not sys.executable or getattr(sys, 'frozen', False):
+        return None  # sys.executable is the frozen program, not Python
+    environment = dict(os.environ)
+    for name, text in (('CUDA_VISIBLE_DEVICES', value), ('CUDA_DEVICE_ORDER', order)):
+        environment.pop(name, None)
+        if text is not None:
+            environment[name] = text
+    try:
+        answer: object = json.loads(_run(environment))
+    except subprocess.TimeoutExpired:
+        warn('The CUDA driver did not list its devices within %g s.', TIMEOUT_SECONDS)
+        return None
+    except (OSError, ValueError) as ex:
+        warn('Cannot query the CUDA driver for its devices: %s', ex)
+        return None
+    if isinstance(answer, list):
+        return tuple(map(digits, answer))
+    if answer == libcuda.CUDA_ERROR_NO_DEVICE:
+        return ()
+    if answer == NOT_INITIALIZED:
+        _report_missing_cuda()
+    else:
+        warn('The CUDA driver did not list its devices: error code %s', answer)
+    return None
+
+
+@functools.lru_cache(maxsize=None)
+def _report_missing_cuda() -> None:
+    warn(
+        'The order of CUDA devices is not known without libcuda: indices in CUDA_VISIBLE_DEVICES are '
+        'read in PCI order. Set CUDA_DEVICE_ORDER=PCI_BUS_ID, or use UUIDs.',
+        kind=UNKNOWN_ORDER,
+    )
+
+
+#: The program of the helper process. Its arguments are the module path of this one.
+_PROGRAM = """
+import sys
+sys.path[:] = sys.argv[1:]
+import json
+from nvitop.api import libcuda
+from nvitop.api.libcuda import NOT_INITIALIZED
+try:
+    print(json.dumps(libcuda.device_uuids()))
+except libcuda.CUDAError as error:
+    print(error.value)
+"""
+
+
+def _run(environment: dict[str, str]) -> str:
+    # Isolated and without site packages, it starts faster and independent of settings.
+    process = subprocess.Popen(
+        [sys.executable, '-I', '-S', '-', *sys.path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        universal_newlines=True,
+    )
+    try:
+        return process.communicate(_PROGRAM, timeout=TIMEOUT_SECONDS)[0]
+    except BaseException:
+        process.kill()
+        # A process that hangs inside the driver cannot be killed.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=1.0)
+        raise

@@ -15,16 +15,17 @@ from nvitop.api.libnvml._errors import (
     NOT_SUPPORTED,
     is_too_new,
 )
-from nvitop.api.libnvml._overrides import memory_totals, nvmlDeviceGetMemoryInfo
-from nvitop.api.libnvml._query import address_of, count_call, override
-from nvitop.api.libnvml._session import SESSION
-from nvitop.api.libnvml._structures import (
+from nvitop.api.libnvml._overrides import (
     ProcessesUtilization,
     ProcessUtilization,
     c_nvmlProcessInfo_v1_t,
     c_nvmlProcessInfo_v2_t,
     c_nvmlProcessInfo_v3_t,
+    memory_totals,
+    nvmlDeviceGetMemoryInfo,
 )
+from nvitop.api.libnvml._query import address_of, count_call, override
+from nvitop.api.libnvml._session import SESSION
 from nvitop.basics.log import IMPOSSIBLE_PROCESSES, debug, warn
 from nvitop.basics.units import UINT_MAX, ULONGLONG_MAX
 from nvitop.platforms.kernel import MAX_PID

@@ -11,7 +11,6 @@ import nvitop.api.libnvml._binding as _binding
 import nvitop.api.libnvml._overrides as _overrides
 import nvitop.api.libnvml._process_lists as _process_lists
 import nvitop.api.libnvml._query as _query
-import nvitop.api.libnvml._structures as _structures
 from nvitop.api.libnvml._binding import BINDING, is_constant
 from nvitop.api.libnvml._query import OVERRIDES
 from nvitop.api.libnvml._session import SESSION
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from nvitop.api.libnvml._overrides import *
     from nvitop.api.libnvml._process_lists import *
     from nvitop.api.libnvml._query import *
-    from nvitop.api.libnvml._structures import *
     from nvitop.basics.units import NA as NA
     from nvitop.basics.units import UINT_MAX as UINT_MAX
     from nvitop.basics.units import ULONGLONG_MAX as ULONGLONG_MAX
@@ -42,12 +40,11 @@ _NAMES = {
     _binding: 'NVMLError NVMLError_FunctionNotFound NVMLError_GpuIsLost NVMLError_LibraryNotFound '
     'NVMLError_NotFound NVMLError_NotSupported NVMLError_Uninitialized NVMLError_Unknown '
     'c_nvmlDevice_t explain_binding',
-    _overrides: 'nvmlDeviceGetDriverModel nvmlQueryFieldValues',
+    _overrides: 'c_nvmlMemory_v1_t c_nvmlMemory_v2_t c_nvmlProcessInfo_v1_t c_nvmlProcessInfo_v2_t '
+    'c_nvmlProcessInfo_v3_t c_nvmlTemperature_v1_t nvmlDeviceGetDriverModel nvmlQueryFieldValues',
     _process_lists: 'ProcessInfo impossible_answer',
     _query: 'UNKNOWN_FUNCTIONS UNKNOWN_FUNCTIONS_CACHE_SIZE call_count last_error '
     'missing_functions_report nvmlCheckReturn nvmlQuery',
-    _structures: 'c_nvmlMemory_v1_t c_nvmlMemory_v2_t c_nvmlProcessInfo_v1_t '
-    'c_nvmlProcessInfo_v2_t c_nvmlProcessInfo_v3_t c_nvmlTemperature_v1_t',
     units: 'NA UINT_MAX ULONGLONG_MAX',
 }
 nvmlInit = nvmlInitWithFlags = SESSION.init

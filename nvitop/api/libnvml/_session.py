@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Callable
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError, NVMLError_LibraryNotFound
 from nvitop.api.libnvml._errors import FUNCTION_NOT_FOUND, IN_USE, UNINITIALIZED
-from nvitop.basics import hooks
+from nvitop.basics import lazy
 from nvitop.basics.log import critical, debug
 from nvitop.platforms.kernel import renew_in_child
 
@@ -230,8 +230,8 @@ class Session:
         if not self._is_hooked:
             self._is_hooked = True
             atexit.register(self.close)
-        if hooks.before_first_init and not self._is_prepared and not self._is_replaced:
-            hooks.before_first_init()
+        if lazy.before_first_init and not self._is_prepared and not self._is_replaced:
+            lazy.before_first_init()
         # Set last: if the hook fails, the next initialization must call it again.
         self._is_prepared = True
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.device.base import NotReported
-from nvitop.api.device.clock import ClockEventReasons
 from nvitop.api.device.health import ECC_LOCATIONS
 from nvitop.api.device.identity import BRANDS
+from nvitop.api.device.sensors import ClockEventReasons
 from nvitop.api.libnvml import NVMLError, NVMLError_NotFound, NVMLError_NotSupported
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS
 from nvitop.basics.units import NA, UINT_MAX, ULONGLONG_MAX, MiB

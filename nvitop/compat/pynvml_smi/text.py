@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

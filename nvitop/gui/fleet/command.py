@@ -8,7 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Callable
 
-from nvitop.basics.printable import printable
+from nvitop.basics.text import printable
 from nvitop.console.config import read_config
 from nvitop.console.lifecycle import CommandFailure, collect_garbage_rarely
 from nvitop.console.options import Options, merge, parse_environment

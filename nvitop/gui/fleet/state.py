@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from nvitop.basics.words import exact_word
+from nvitop.basics.text import exact_word
 from nvitop.fleet.filters import parse_filter, select
 from nvitop.fleet.lists import VIEWS, ListColumn, free_ranges
 from nvitop.fleet.reading import natural

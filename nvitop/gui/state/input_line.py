@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from nvitop.basics.words import filter_words, split_word
+from nvitop.basics.text import filter_words, split_word
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.actions import go_to_time
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, TextField

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterable, Mapping, NamedTuple, Sequence, Tuple
 
-from nvitop.basics.words import filter_words, name_in_quotes, split_word
+from nvitop.basics.text import filter_words, name_in_quotes, split_word
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import owner_text
 from nvitop.gui.model.format import special_command

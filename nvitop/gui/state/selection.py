@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from nvitop.basics.words import exact_word, filter_words, split_word
+from nvitop.basics.text import exact_word, filter_words, split_word
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, ListPosition, Result
 from nvitop.gui.state.cursor import current_line, deselect

@@ -12,7 +12,7 @@ from nvitop.api.libnvml._errors import (
     NOT_FOUND,
     NOT_SUPPORTED,
 )
-from nvitop.api.libnvml._structures import (
+from nvitop.api.libnvml._overrides import (
     ProcessesUtilization,
     c_nvmlProcessInfo_v1_t,
     c_nvmlProcessInfo_v2_t,

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text from outside made safe to print, rows as aligned columns and as CSV, words of a filter. Pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Container, Iterable, Sequence
+from unicodedata import category
+
+#: Line and paragraph separators.
+_SEPARATORS = frozenset('\u2028\u2029')
+
+
+def printable(text: str) -> str:
+    """Replace characters that control a terminal or the direction of text by �."""
+    if text.isprintable():
+        return text
+    # Control, format (bidirectional marks too) and surrogate characters.
+    return ''.join(
+        '�' if category(char) in ('Cc', 'Cf', 'Cs') or char in _SEPARATORS else char
+        for char in text
+    )
+
+
+def printable_lines(text: str) -> str:
+    """Make a text of several lines printable, keeping its line breaks."""
+    return '\n'.join(map(printable, text.split('\n')))
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Container[int]) -> str:
+    """Return rows as text with aligned columns: those in ``left`` to the left, others to the right."""
+    widths = [max(map(text_width, column)) for column in zip(*rows)]
+    lines = []
+    for row in rows:
+        padded = []
+        for at, (text, width) in enumerate(zip(row, widths)):
+            space = ' ' * (width - text_width(text))
+            padded.append(text + space if at in left else space + text)
+        lines.append('  '.join(padded).rstrip() + '\n')
+    return ''.join(lines)
+
+
+def text_width(text: str) -> int:
+    """Return the width of a text in terminal cells."""
+    if text.isascii():
+        return len(text)
+    from wcwidth import wcswidth  # 25 ms: only for texts that need it
+
+    width: int = wcswidth(text)
+    return max(0, width)
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Return rows as CSV; items of lists are separated by semicolons, and ``None`` is empty."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator='\n').writerows([_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, list):
+        value = ';'.join('' if item is None else str(item) for item in value)
+    if not isinstance(value, str):
+        return value
+    return printable(value)
+
+
+#: A word in quotes, with its prefix, may have spaces; while it is typed, it ends with the text.
+_WORD = re.compile(r'[A-Za-z]+[:=]".*?(?:"(?=\s|$)|$)|\S+', re.DOTALL)
+
+
+def filter_words(text: str) -> list[str]:
+    """Return the words of a filter, with their prefixes and quotes."""
+    return _WORD.findall(text)
+
+
+def split_word(word: str) -> tuple[str, str, str]:
+    """Return the prefix of a word in lower case, ``:`` or ``=``, and the rest; ``''`` without a prefix."""
+    found = re.fullmatch(r'([A-Za-z]+)([:=])(.*)', word, re.DOTALL)
+    return (found.group(1).lower(), found.group(2), found.group(3)) if found else ('', '', word)
+
+
+def exact_word(prefix: str, name: str) -> str:
+    """Return the word that matches only this whole name: ``'user:"al"'``."""
+    return f'{prefix}:"{name}"'
+
+
+def name_in_quotes(word: str) -> str | None:
+    """Return the name inside the quotes of a word without its prefix; ``None`` if it has no quotes."""
+    if not word.startswith('"'):
+        return None
+    return word[1:-1] if len(word) > 1 and word.endswith('"') else word[1:]
