@@ -117,23 +117,27 @@ def draw_report(
     is_full = view.mode == 'full' and width >= CLASSIC and bool(rows)
     blocks = group_by_job(processes, Sort())
     devices = full_height(rows) if is_full else DEVICE_FRAME + len(rows)
-    head, notes = _head(sample, version), _finding_lines(found, width)
-    heads = [head]
+    head, stamp, notes = _head(sample, version), _stamp(sample), _finding_lines(found, width)
+    heads = [[*head, *stamp]]
+    if not all(fit(heads[0], width - 2, 2)):
+        heads = [stamp, head]
     if not all(fit(head, width - 2, 2)[:3]):  # the versions are never left out
-        heads = [head[:1] + head[3:], *([item] for item in head[1:3])]
+        heads = [stamp, head[:1] + head[3:], *([item] for item in head[1:3])]
     answer = list(answers(rows))
     if fit(answer, width - 2, 2) != [item.forms[0] for item in answer]:
         # What is wrong is below in full: who uses what comes first.
         answer = [item._replace(forms=item.forms[1:]) if item.key else item for item in answer]
-    tops = heads if is_full else [answer, *heads]
-    notes += _unknown_idle_times(processes)
-    tops = [items for items in tops if items]
+    tops = [items for items in (heads if is_full else [answer, *heads]) if items]
     # A line remains for the prompt of the shell.
     room = height - 1 - len(tops) - devices - int(view.show_host) - PROCESS_FRAME
-    processes_room = sum(map(len, blocks))
+    processes_room, footer = sum(map(len, blocks)), ''
     if height and processes_room + len(notes) > room:
         processes_room = len(blocks)
         brief = _finding_lines(found, width, is_brief=True)
+        if processes_room + len(brief) > room and stamp in tops:
+            tops.remove(stamp)
+            room += 1
+            footer = f' {" · ".join(item.forms[0] for item in stamp)} '
         if processes_room + len(notes) > room >= processes_room + len(brief):
             notes = brief
     lines = (
@@ -154,10 +158,12 @@ def draw_report(
         x = 1
         for item, text in zip(items, fit(items, width - 2, 2)):
             x += buf.write(x, y, text, item.style) + 2 if text else 0
+    left_out = set() if shows_owner(view) else {'owner'}  # which are not looked up
+    if view.columns == DEFAULT_COLUMNS and not any(p.gpu_idle_seconds for p in processes):
+        left_out.add('idle')  # one sample shows no idle times
     listed = ProcessView(
         lines,
-        # Their owners are not looked up.
-        view.columns if shows_owner(view) else tuple(c for c in view.columns if c != 'owner'),
+        tuple(name for name in view.columns if name not in left_out),
         {**column_widths(sample.processes), 'gpu': labels_width(blocks)},
         len(sample.processes) if sample.sequence else None,
         0 if is_full or view.flat else len(blocks),
@@ -166,6 +172,7 @@ def draw_report(
         is_report=True,
     )
     draw_panels(buf, panel, sample, view, DeviceView(sample), listed, len(tops))
+    buf.write(3, bottom - 1, clip(footer, width - 6), DIM)
     for y, pieces in enumerate(notes, bottom):
         x = 1
         for text, style in pieces:
@@ -174,19 +181,23 @@ def draw_report(
 
 
 def _head(sample: Sample, version: str) -> list[Item]:
-    """Return the versions under the names that scripts look for; host and time if there is room."""
+    """Return the versions under the names that scripts look for."""
     driver, cuda = map(format_word, (sample.driver_version, sample.cuda_driver_version))
-    name = '@'.join(filter(None, (safe(sample.host.username), safe(sample.host.hostname))))
-    simulated = f'SIMULATED: {safe(sample.simulated)}' if sample.simulated else ''
     items = [
         Item((f'NVITOP {version}',), TITLE, 0),
         Item((f'Driver Version: {driver}',), PLAIN, 0),
         Item((f'CUDA Driver Version: {cuda}',), PLAIN, 0),
-        Item((simulated, 'SIMULATED', '[SIM]'), BADGE, 1),
-        Item((name,), DIM, 2),
-        Item((format_timestamp(sample.timestamp),), DIM, 2),
     ]
-    return [item for item in items if item.forms[0]]
+    if sample.simulated:
+        badge = (f'SIMULATED: {safe(sample.simulated)}', 'SIMULATED', '[SIM]')
+        items.append(Item(badge, BADGE, 1))
+    return items
+
+
+def _stamp(sample: Sample) -> list[Item]:
+    name = '@'.join(filter(None, (safe(sample.host.username), safe(sample.host.hostname))))
+    texts = (format_timestamp(sample.timestamp), name)
+    return [Item((text,), DIM, 2) for text in texts if text]
 
 
 def _finding_lines(
@@ -194,7 +205,7 @@ def _finding_lines(
 ) -> list[tuple[tuple[str, Style], ...]]:
     """Return what is wrong with devices, the most severe first, the same problem of several devices once.
 
-    Brief ones have one line each.
+    Brief ones have one line each, without evidence if they have advice.
     """
     gpus = {finding.device.physical_index for finding in found if not finding.device.is_mig}
     groups: dict[tuple[str, str, str, str], list[DeviceKey]] = {}
@@ -207,24 +218,13 @@ def _finding_lines(
     for (severity, words, evidence, action), devices in groups.items():
         style = ERROR if severity == 'critical' else WARNING
         text = f'{devices_text(devices)}: {safe(words)}'
-        text += f': {safe(evidence)}' if evidence else ''
+        text += f': {safe(evidence)}' if evidence and not (is_brief and action) else ''
         text += f'. {safe(action)}' if action else ''
         room = max(20, width - _SEVERITY - 2)
         first, *others = [clip(text, room)] if is_brief else wrap(text, room)
         lines.append(((f'{severity:<{_SEVERITY}}', style), (first, PLAIN)))
         lines += [((' ' * _SEVERITY, PLAIN), (line, PLAIN)) for line in others]
     return lines
-
-
-def _unknown_idle_times(
-    processes: Sequence[ProcessSample],
-) -> list[tuple[tuple[str, Style], ...]]:
-    """Return a line that says why nothing is held, if a process runs no kernel for an unknown time."""
-    if not any(p.gpu_idle_seconds is None and p.gpu_sm_utilization_percent == 0 for p in processes):
-        return []
-    return [
-        (('How long memory has been unused is known after a while: nvitop, nvitop record', DIM),)
-    ]
 
 
 def warnings_about(sample: Sample, *, driver_responds: bool = True) -> list[Message]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from nvitop.console.options import Options
 from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
+from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.report import draw_report, filter_of
 from nvitop.gui.state.process_rows import list_processes
@@ -44,18 +45,27 @@ def test_report_of_8_gpus_and_8_processes_fits_24_lines_with_the_prompt() -> Non
     assert len(lines) < 24
     assert 'free: GPU ' in lines[0]
     # A report that cannot fit keeps all words.
-    assert report(sample, 80, height=10)[-1] == report(sample, 80)[-1]
+    assert report(SAMPLES['lost'], 80, height=10)[-1] == report(SAMPLES['lost'], 80)[-1]
 
 
-def test_report_says_who_uses_what_and_that_one_sample_shows_no_idle_times() -> None:
+def test_report_has_idle_times_only_if_they_are_known() -> None:
     sample = SAMPLES['h100x8']
     waiting = sample.processes[0]._replace(gpu_idle_seconds=None, gpu_sm_utilization_percent=0)
-    lines = report(sample._replace(processes=(waiting,)), 80)
-    assert lines[-1].startswith(' How long memory has been unused is known after a while')
-    known = report(sample._replace(processes=(waiting._replace(gpu_idle_seconds=60.0),)), 80)
-    assert 'How long' not in '\n'.join(known)
+    for seconds, is_shown in ((None, False), (60.0, True)):
+        process = waiting._replace(gpu_idle_seconds=seconds)
+        lines = report(sample._replace(processes=(process,)), 80)
+        assert any(' IDLE ' in line for line in lines) == is_shown
     asleep = report(sample._replace(devices=(sample.devices[0]._replace(status='asleep'),)), 40)
     assert any(line.split()[1:3] == ['GPU', 'STATE'] for line in asleep)
+
+
+@pytest.mark.parametrize(('width', 'height'), [(40, 0), (80, 0), (80, 22), (80, 50), (160, 0)])
+def test_report_always_has_the_time(width: int, height: int) -> None:
+    lines = report(SAMPLES['h100x8'], width, height=height)
+    time = format_timestamp(SAMPLES['h100x8'].timestamp)
+    (y,) = [y for y, line in enumerate(lines) if time in line]
+    assert ('NVITOP' in lines[y]) == (width == 160)
+    assert lines[y].startswith('╰' if height == 22 else ' ')
 
 
 def test_filtered_report_shows_how_many_processes_match() -> None:
