@@ -36,7 +36,7 @@ from nvitop.sampling.types import Sample
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
-    from nvitop.sampling.types import DeviceKey, ProcessSample
+    from nvitop.sampling.types import DeviceKey
 
 #: Maximum width of a report, and cells of a severity.
 _MOST_WIDTH, _SEVERITY = 160, 10
