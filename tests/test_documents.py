@@ -19,7 +19,7 @@ import pytest
 
 from docs.reference import PAGES as REFERENCE
 from nvitop import simulation, take_snapshots
-from nvitop.collector.threads import CollectThread
+from nvitop.collector.collector import CollectThread
 from tests.callbacks import frameworks
 from tests.documents import (
     ANNOUNCED,

@@ -20,9 +20,15 @@ from typing import Iterator, Mapping
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS
-from nvitop.simulation.capture import Capture, CapturedGpu, is_missing, scenario_values, toml_text
+from nvitop.simulation.capture import (
+    Capture,
+    CapturedGpu,
+    is_missing,
+    read_xml,
+    scenario_values,
+    toml_text,
+)
 from nvitop.simulation.scenario import ScenarioError
-from nvitop.simulation.smi_files import read_xml
 
 STATES = ('idle', 'load')
 #: Name of nvidia-smi → metric. The first available value of several names counts.

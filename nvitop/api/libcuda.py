@@ -16,7 +16,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Iterable, Mapping, TypeVar, cast
 
-from nvitop.platforms import nvidia_files
+from nvitop.platforms import nvidia
 from nvitop.platforms.kernel import renew_in_child
 
 #: ``CUDA_ERROR_NOT_INITIALIZED``, ``cudaErrorInitializationError``: the library was not found.
@@ -283,7 +283,7 @@ def cudaExceptionClass(error_code: int, /) -> type[CUDAError]:
     return cast('type[CUDAError]', CUDAError.subclasses[error_code])
 
 
-_driver = LazyLibrary(nvidia_files.cuda_files, CUDAError)
+_driver = LazyLibrary(nvidia.cuda_files, CUDAError)
 
 
 def use_library(library: object | None) -> None:

@@ -13,7 +13,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any, Mapping, cast
 
 from nvitop.api import libcuda
-from nvitop.platforms import nvidia_files
+from nvitop.platforms import nvidia
 
 cudaSuccess = 0
 
@@ -111,7 +111,7 @@ def cudaExceptionClass(error_code: int, /) -> type[cudaError]:
     return cast('type[cudaError]', cudaError.subclasses[error_code])
 
 
-_runtime = libcuda.LazyLibrary(nvidia_files.cudart_files, cudaError)
+_runtime = libcuda.LazyLibrary(nvidia.cudart_files, cudaError)
 
 
 def use_library(library: object | None) -> None:

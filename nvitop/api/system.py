@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
 
 from nvitop.api import host
 from nvitop.platforms.kernel import is_superuser
-from nvitop.platforms.pci import (
+from nvitop.platforms.nvidia import (
     expected_gpus,
     read_driver_version,
     read_gpu_powers,
@@ -24,7 +24,7 @@ from nvitop.platforms.pci import (
 if TYPE_CHECKING:
     from nvitop.api.host import CpuSeconds, MemoryUsage
     from nvitop.api.process.facts import HostFacts
-    from nvitop.platforms.pci import GpuPower, SleepInfo
+    from nvitop.platforms.nvidia import GpuPower, SleepInfo
 
 
 class Past(NamedTuple):

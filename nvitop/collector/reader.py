@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +17,6 @@ from nvitop.api.utils import Snapshot
 from nvitop.basics.metrics import METRICS
 from nvitop.basics.units import NA, GiB
 from nvitop.collector.tags import NAN, Values
-from nvitop.collector.threads import LOGGER
 from nvitop.sampling.device_reader import DeviceLostError, DeviceReader
 from nvitop.sampling.host_reader import HostReader
 from nvitop.sampling.plan import MIN_SLOW_INTERVAL, Due
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 S = TypeVar('S', bound='Hashable')
 T = TypeVar('T')
+
+LOGGER = logging.getLogger('nvitop.api.collector')
 
 #: Metrics that :class:`DeviceReader` can read, by method. A rate is read directly: its getter
 #: returns a value at the first call.

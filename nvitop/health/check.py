@@ -14,7 +14,7 @@ from nvitop.health.kernel_log import LoggedError, with_logged_events
 from nvitop.health.rules import CHECK_METRICS, findings, missing_finding
 from nvitop.health.types import Finding
 from nvitop.platforms import stuck_calls
-from nvitop.platforms.pci import short_bus_id
+from nvitop.platforms.nvidia import short_bus_id
 from nvitop.sampling.driver_reader import DriverReader
 from nvitop.sampling.plan import DeviceSelection, Due
 from nvitop.sampling.types import (

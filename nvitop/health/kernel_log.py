@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple
 
 from nvitop.health.events import EVENT_SECONDS
-from nvitop.platforms.pci import short_bus_id
+from nvitop.platforms.nvidia import short_bus_id
 from nvitop.sampling.types import DeviceEvent, DeviceKey, Sample
 
 if TYPE_CHECKING:

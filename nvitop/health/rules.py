@@ -22,7 +22,7 @@ from nvitop.health.events import (
 from nvitop.health.states import BUSY_PERCENT, percent_of
 from nvitop.health.types import IMPORTANCE, KINDS, SEVERITIES, Case, Finding, cause
 from nvitop.health.xid import ACTIONS, Severity
-from nvitop.platforms.pci import short_bus_id
+from nvitop.platforms.nvidia import short_bus_id
 from nvitop.sampling.types import (
     GRAPHICS_PROCESSES,
     MPS_PROCESSES,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.health.xid import Severity
-from nvitop.platforms.pci import short_bus_id
+from nvitop.platforms.nvidia import short_bus_id
 from nvitop.sampling.types import DeviceEvent, DeviceKey, DeviceSample, Problem
 
 if TYPE_CHECKING:

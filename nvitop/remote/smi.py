@@ -22,10 +22,9 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
-from nvitop.simulation.capture import Capture, CapturedGpu, is_missing
+from nvitop.simulation.capture import Capture, CapturedGpu, is_missing, read_xml
 from nvitop.simulation.scenario import ScenarioError
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS
-from nvitop.simulation.smi_files import read_xml
 
 #: What runs on the machine in each interval. Elapsed time and memory (KiB) are numbers everywhere.
 PS = 'ps -eo pid=,user:32=,etimes=,pcpu=,rss=,args='

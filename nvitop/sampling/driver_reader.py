@@ -15,7 +15,7 @@ from nvitop.api.device.handles import sleeping_gpus, start_nvml
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import system
 from nvitop.platforms import stuck_calls
-from nvitop.platforms.pci import short_bus_id
+from nvitop.platforms.nvidia import short_bus_id
 from nvitop.sampling.device_reader import ListedProcess, known_value, outdated
 from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.gpu_reader import (

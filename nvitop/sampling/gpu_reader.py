@@ -15,7 +15,7 @@ from nvitop.api.device import Device
 from nvitop.api.libnvml import _errors
 from nvitop.api.system import system
 from nvitop.basics.times import format_duration
-from nvitop.platforms.pci import is_asleep, why_denied
+from nvitop.platforms.nvidia import is_asleep, why_denied
 from nvitop.sampling.device_reader import (
     DeviceLostError,
     DeviceReader,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Literal
 
-    from nvitop.platforms.pci import GpuPower
+    from nvitop.platforms.nvidia import GpuPower
     from nvitop.sampling.plan import Due
     from nvitop.sampling.types import DeviceStatus
 

@@ -13,7 +13,7 @@ from nvitop.api.timing import SHORTEST_CPU_SECONDS
 from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS
 from nvitop.basics.toml import suggestion
 from nvitop.claims.records import read_claims
-from nvitop.platforms.pci import minor_numbers
+from nvitop.platforms.nvidia import minor_numbers
 from nvitop.sampling.counters import EnergyCounters
 from nvitop.sampling.driver_reader import DriverReader
 from nvitop.sampling.events import EventWatcher
@@ -46,7 +46,7 @@ from nvitop.sampling.watchdog import StepOutcome, Watchdog, call_with_limit, sil
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable
 
-    from nvitop.owner.slurm import SlurmJobs
+    from nvitop.owner.names import SlurmJobs
     from nvitop.sampling.owner_reader import OwnerReader
     from nvitop.sampling.plan import DeviceSelector
 
@@ -301,7 +301,7 @@ class LiveSource:
         if system().scenario:
             return ()
         if self._jobs is None:
-            from nvitop.owner.slurm import SlurmJobs  # loaded only if jobs are shown
+            from nvitop.owner.names import SlurmJobs  # loaded only if jobs are shown
 
             self._jobs = SlurmJobs(system().hostname())
             self._minors = minor_numbers()

@@ -14,16 +14,15 @@ from nvitop.api import libcuda, libnvml
 from nvitop.api.system import use_system
 from nvitop.basics.toml import suggestion
 from nvitop.platforms.kernel import renew_in_child
-from nvitop.simulation import children
 from nvitop.simulation.abi import NVML_ERRORS
-from nvitop.simulation.capture import scenario_values
+from nvitop.simulation.capture import read_xml, scenario_values
 from nvitop.simulation.cuda import cuda_driver
 from nvitop.simulation.driver.nvml import nvml_driver
 from nvitop.simulation.parse import TomlTable, read_scenario, scenario_of
 from nvitop.simulation.physics import GPU_RULES, MIG_RULES
 from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
 from nvitop.simulation.schema import GPU_KEYS_BY_NAME
-from nvitop.simulation.simulated_system import SimulatedHost, SimulatedSystem
+from nvitop.simulation.simulated_system import Children, FixedPids, SimulatedHost, SimulatedSystem
 from nvitop.simulation.world import Node, Pids, World
 
 if TYPE_CHECKING:
@@ -94,8 +93,6 @@ def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scen
 
 
 def _captured(file: BinaryIO, path: pathlib.Path) -> Scenario:
-    from nvitop.simulation.smi_files import read_xml  # only for these files
-
     values = scenario_values(read_xml(file, path), 'from the output of "nvidia-smi -q -x"')
     return scenario_of(values, name=path.stem, source=str(path))
 
@@ -138,7 +135,7 @@ class Machine:
             mig_rules=MIG_RULES,
         )
         self._processes = processes
-        self._children: children.Children | None = None
+        self._children: Children | None = None
         #: The NVML driver: an object with one plain function per symbol.
         self.driver = nvml_driver(self.world)
         #: The CUDA driver: an object with one plain function per symbol.
@@ -165,7 +162,7 @@ class Machine:
         world.is_closed = False
         if isinstance(self._processes, str):
             if self._processes == 'real':
-                world.pids = self._children = children.Children(world)
+                world.pids = self._children = Children(world)
                 try:
                     for task in world.tasks:
                         self._children.pid(task)
@@ -176,7 +173,7 @@ class Machine:
                         f'cannot start the processes of the scenario: {reason}'
                     ) from error
             elif self._processes == 'fixed':
-                world.pids = children.FixedPids()
+                world.pids = FixedPids()
             elif self._processes != 'none':
                 raise ValueError(f'processes={self._processes!r}: real, fixed, none or PIDs')
         else:

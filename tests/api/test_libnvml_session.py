@@ -238,7 +238,7 @@ def test_library_is_loaded_from_directories_that_the_loader_does_not_search(
         loaded.append(path)
 
     monkeypatch.setattr(pynvml, 'nvmlInitWithFlags', start)
-    monkeypatch.setattr('nvitop.platforms.nvidia_files.nvml_elsewhere', lambda *_: files)
+    monkeypatch.setattr('nvitop.platforms.nvidia.nvml_elsewhere', lambda *_: files)
     monkeypatch.setattr(ctypes, 'CDLL', load)
     if 'good' in files:
         libnvml.nvmlInitWithFlags(3)

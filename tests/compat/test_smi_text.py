@@ -11,7 +11,7 @@ import pytest
 from nvitop import simulation
 from nvitop.compat.pynvml_smi import nvidia_smi
 from nvitop.compat.pynvml_smi.__main__ import main
-from nvitop.compat.pynvml_smi.text import format_tree, tree_to_xml
+from nvitop.compat.pynvml_smi.smi import format_tree, tree_to_xml
 from tests.compat.machines import machine
 from tests.programs import run_program
 

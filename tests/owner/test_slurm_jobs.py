@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nvitop.owner.slurm import Job, SlurmJobs, expand_nodes, job_ids, parse_job
+from nvitop.owner.names import Job, SlurmJobs, expand_nodes, job_ids, parse_job
 from tests.clock import Clock
 from tests.waiting import PATIENCE, wait_until
 

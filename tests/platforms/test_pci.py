@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nvitop.platforms.pci import expected_gpus, read_pci_gpus, why_denied
+from nvitop.platforms.nvidia import expected_gpus, read_pci_gpus, why_denied
 
 pytestmark = pytest.mark.skipif(sys.platform == 'win32', reason='needs symbolic links')
 

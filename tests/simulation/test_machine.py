@@ -121,7 +121,7 @@ def test_gpu_sleeps_after_a_while_without_queries_and_processes(start: Start) ->
 def test_children_are_python_processes_without_cat(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr('nvitop.simulation.children.PROGRAM', '/no/such/program')
+    monkeypatch.setattr('nvitop.simulation.simulated_system.PROGRAM', '/no/such/program')
     machine = start(ONE_PROCESS.format(more=''), processes='real')
     (child,) = children()
     assert listed_pids() == [child.pid]

@@ -13,7 +13,7 @@ import pytest
 from nvitop import select_devices, simulation, take_snapshots
 from nvitop.basics.units import NA
 from nvitop.sampling.source import LiveSource
-from nvitop.simulation.children import FIRST_FIXED_PID
+from nvitop.simulation.simulated_system import FIRST_FIXED_PID
 from tests.simulation.conftest import handle, text
 
 Start = Callable[..., simulation.Machine]

@@ -220,7 +220,7 @@ class PowerMixin(DeviceBase):
         Source: ``/sys/bus/pci/devices/<bus ID>/power/runtime_status``
         """
         from nvitop.api.system import system
-        from nvitop.platforms.pci import short_bus_id
+        from nvitop.platforms.nvidia import short_bus_id
 
         pci = self._query('nvmlDeviceGetPciInfo', static=True)
         bus_id = getattr(pci, 'busId', b'')

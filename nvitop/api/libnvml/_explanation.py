@@ -11,8 +11,7 @@ import re
 from nvitop.api.libnvml import _errors
 from nvitop.api.libnvml._binding import NVMLError, NVMLError_LibraryNotFound, explain_binding
 from nvitop.platforms import surroundings
-from nvitop.platforms.nvidia_files import nvml_load_error, nvml_name
-from nvitop.platforms.pci import read_driver_version
+from nvitop.platforms.nvidia import nvml_load_error, nvml_name, read_driver_version
 
 _DRIVER_DOWNLOADS = 'https://www.nvidia.com/drivers'
 _CONTAINER_TOOLKIT = 'https://docs.nvidia.com/datacenter/cloud-native/container-toolkit'

@@ -287,7 +287,7 @@ def _load_from_elsewhere() -> bool:
 
     Once it is loaded, the binding finds it by its name alone.
     """
-    from nvitop.platforms.nvidia_files import nvml_elsewhere
+    from nvitop.platforms.nvidia import nvml_elsewhere
 
     for path in nvml_elsewhere():
         with contextlib.suppress(OSError):  # for another architecture, or broken

@@ -27,10 +27,9 @@ from nvitop.simulation.abi import (
     target,
     write_bytes,
 )
-from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
+from nvitop.simulation.driver.symbols import GPU, NODE, add_symbol
 from nvitop.simulation.world import Node, Task
 
-SYMBOLS = Symbols()
 NO_INSTANCE = 0xFFFFFFFF
 #: PID and memory; from v2 on GPU and compute instance; in v3 protected memory too.
 LAYOUTS: Mapping[str, type[ctypes.Structure]] = {
@@ -92,9 +91,7 @@ def _lister(types: tuple[str, ...], layout: str) -> Callable[[Node, object, obje
 
 for _name, _types in LISTS.items():
     for _suffix, _layout in (('', 'v1'), ('_v2', 'v2'), ('_v3', 'v3')):
-        SYMBOLS.add(NODE, f'nvmlDeviceGet{_name}RunningProcesses{_suffix}')(
-            _lister(_types, _layout)
-        )
+        add_symbol(NODE, f'nvmlDeviceGet{_name}RunningProcesses{_suffix}')(_lister(_types, _layout))
 
 
 def _samples(node: Node, since: int) -> list[dict[str, int]]:
@@ -124,7 +121,7 @@ def _samples(node: Node, since: int) -> list[dict[str, int]]:
     return samples
 
 
-@SYMBOLS.add(NODE)
+@add_symbol(NODE)
 def nvmlDeviceGetProcessUtilization(
     node: Node, samples: object, count: object, since: object
 ) -> None:
@@ -134,7 +131,7 @@ def nvmlDeviceGetProcessUtilization(
             fill_struct(entry, sample)
 
 
-@SYMBOLS.add(NODE)
+@add_symbol(NODE)
 def nvmlDeviceGetProcessesUtilizationInfo(node: Node, info: object) -> None:
     """``(device, struct *)`` with a pointer to an array of samples."""
     struct = target(info)
@@ -156,12 +153,12 @@ def _accounted(node: Node) -> dict[int, Task]:
     return {pid: task for pid, task in found.items() if pid is not None}
 
 
-@SYMBOLS.add(GPU)
+@add_symbol(GPU)
 def nvmlDeviceGetAccountingPids(node: Node) -> list[int]:
     return list(_accounted(node))
 
 
-@SYMBOLS.add(GPU)
+@add_symbol(GPU)
 def nvmlDeviceGetAccountingStats(node: Node, pid: object) -> dict[str, int]:
     """``(device, pid, struct *)``: the current utilization."""
     if not node.read('accounting'):

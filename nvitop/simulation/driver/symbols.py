@@ -32,33 +32,32 @@ class Symbol(NamedTuple):
     body: Callable[..., Any]
 
 
-class Symbols:
-    """The functions of one subject.
+#: The functions of all subjects, by name.
+SYMBOLS: dict[str, Symbol] = {}
+
+
+def add_symbol(kind: str, *names: str) -> Callable[[Body], Body]:
+    """Register a body under its own name, or under other names.
 
     A body is called with the node (kinds ``GPU`` and ``NODE``) or the world, then with as many of the
     caller's arguments as it has parameters. Its result is stored through the other arguments as
     described at :func:`store`. It raises :class:`DriverError` to return another code.
     """
 
-    def __init__(self) -> None:
-        self.all: list[Symbol] = []
+    def register(body: Body) -> Body:
+        for name in names or (body.__name__,):
+            SYMBOLS[name] = Symbol(name, kind, body)
+        return body
 
-    def add(self, kind: str, *names: str) -> Callable[[Body], Body]:
-        """Register a body under its own name, or under other names."""
+    return register
 
-        def register(body: Body) -> Body:
-            for name in names or (body.__name__,):
-                self.all.append(Symbol(name, kind, body))
-            return body
 
-        return register
-
-    def add_values(self, kind: str, values: Mapping[str, str | Mapping[str, str]]) -> None:
-        """Register functions that return values of several keys, or the fields of a struct."""
-        for name, keys in values.items():
-            self.add(kind, name)(
-                _struct(keys) if isinstance(keys, Mapping) else reader(*keys.split())
-            )
+def add_values(kind: str, values: Mapping[str, str | Mapping[str, str]]) -> None:
+    """Register functions that return values of several keys, or the fields of a struct."""
+    for name, keys in values.items():
+        add_symbol(kind, name)(
+            _struct(keys) if isinstance(keys, Mapping) else reader(*keys.split())
+        )
 
 
 def reader(*keys: str) -> Callable[[Node], object]:

@@ -7,17 +7,17 @@ import pathlib
 
 import pytest
 
-from nvitop.platforms import nvidia_files
-from nvitop.platforms.nvidia_files import cudart_files, nvml_elsewhere, nvml_load_error
+from nvitop.platforms import nvidia
+from nvitop.platforms.nvidia import cudart_files, nvml_elsewhere, nvml_load_error
 
 
 def test_existing_nvml_files_are_returned_in_order(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert '/usr/lib/wsl/lib' in nvidia_files.DIRECTORIES
-    assert '/home/kubernetes/bin/nvidia/lib64' in nvidia_files.DIRECTORIES
+    assert '/usr/lib/wsl/lib' in nvidia.DIRECTORIES
+    assert '/home/kubernetes/bin/nvidia/lib64' in nvidia.DIRECTORIES
     folders = [tmp_path / 'first', tmp_path / 'second', tmp_path / 'third']
-    monkeypatch.setattr(nvidia_files, 'DIRECTORIES', tuple(map(str, folders)))
+    monkeypatch.setattr(nvidia, 'DIRECTORIES', tuple(map(str, folders)))
     assert nvml_elsewhere('linux') == []
     files = [touch(folder / 'libnvidia-ml.so.1') for folder in folders[1:]]
     assert nvml_elsewhere('linux') == files
