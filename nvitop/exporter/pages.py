@@ -16,12 +16,12 @@ from nvitop.accounting.usage import Meter, MinuteRows, Tick, add_tick
 from nvitop.api import host
 from nvitop.api.process import HostProcess
 from nvitop.exporter.dialects import Family, GpuUse, Observation, Point, SeriesOptions, has_driver
-from nvitop.exporter.exposition import render
 from nvitop.exporter.families import (
     UNKNOWN,
     label_value,
     make_families,
     owner_properties,
+    render,
     without_values,
 )
 from nvitop.sampling.types import EMPTY_SAMPLE, Sample
@@ -68,7 +68,7 @@ def process_families() -> list[Family]:
         if hasattr(process, 'num_fds'):  # not on Windows
             values['process_open_fds'] = process.num_fds()
     return [
-        Family(name, *PROCESS_SERIES[name], (Point({}, value),)) for name, value in values.items()
+        Family(name, *PROCESS_SERIES[name], [Point({}, value)]) for name, value in values.items()
     ]
 
 

@@ -20,13 +20,13 @@ from nvitop.exporter.dialects import (
     Point,
     SeriesOptions,
 )
-from nvitop.exporter.exposition import render
 from nvitop.exporter.families import (
     ALL_METRICS,
     MAX_PROCESSES,
     demand_of,
     label_value,
     make_families,
+    render,
     without_values,
 )
 from nvitop.owner.types import Layer, make_owner

@@ -10,10 +10,24 @@ from __future__ import annotations
 
 import importlib
 import operator
-from typing import TYPE_CHECKING, Callable, Iterable, Literal, Mapping, NamedTuple, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Literal,
+    Mapping,
+    NamedTuple,
+    Sequence,
+    Tuple,
+)
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
+
+    #: A device or a process, its labels, and all its properties.
+    Described = Tuple[Any, Dict[str, str], Mapping[str, str]]
 
     #: Type of a series.
     SeriesType = Literal['gauge', 'counter', 'info']
@@ -116,8 +130,8 @@ class Dialect(NamedTuple):
     problems: str = ''
     #: Name of the series that is 1 for devices that sleep; they have no others.
     asleep: str = ''
-    #: Makes the other series.
-    others: Callable[[Observation], Iterable[Family]] | None = None
+    #: Makes the other series, from the devices too.
+    others: Callable[[Observation, Sequence[Described]], Iterable[Family]] | None = None
 
     @property
     def metrics(self) -> frozenset[str]:
@@ -139,7 +153,7 @@ class Family(NamedTuple):
     name: str
     type: SeriesType
     help: str
-    points: tuple[Point, ...]
+    points: Sequence[Point]
 
 
 class SeriesOptions(NamedTuple):

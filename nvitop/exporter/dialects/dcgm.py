@@ -6,14 +6,14 @@ As there, MIG devices have series instead of their GPU, and repeat the values th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterator
+from typing import TYPE_CHECKING, Iterator, Sequence
 
 from nvitop.exporter.dialects import DeviceRow, Dialect, Family, Point
-from nvitop.exporter.families import described_devices, label_value, texts_of
+from nvitop.exporter.families import label_value
 from nvitop.health.xid import xid_of
 
 if TYPE_CHECKING:
-    from nvitop.exporter.dialects import Observation
+    from nvitop.exporter.dialects import Described, Observation
 
 _MIB, _KIB = 1 << 20, 1024
 # fmt: off
@@ -117,38 +117,29 @@ LABELS = {
 }
 
 
-def _others(observation: Observation) -> Iterator[Family]:
+def _others(observation: Observation, devices: Sequence[Described]) -> Iterator[Family]:
     """Yield the series that are not made from one metric."""
     sample = observation.sample
-    divided = {device.key.physical_index for device in sample.devices if device.key.is_mig}
     count = float(sum(not device.key.is_mig for device in sample.devices))
     last_xids = {
         event.device.physical_index: event.code for event in sample.events if event.kind == 'xid'
     }
-    counts, shares = {}, {}
-    xids = {}
-    for device, properties in described_devices(sample, observation.options, by_owner=True):
-        index = device.key.physical_index
-        if index in divided and not device.key.is_mig:
-            continue
-        labels = texts_of(LABELS, properties)
-        identity = tuple(labels.items())
-        code = last_xids.get(index, 0)
+    xids, shares, counts = [], [], []
+    for device, labels, _ in devices:
+        code = last_xids.get(device.key.physical_index, 0)
         if device.status == 'ok' or code:
             words = xid_of(code).words if code else 'No Error'
             error = {'err_code': str(code), 'err_msg': label_value(words)}
-            xids[identity] = Point({**labels, **error}, float(code))
+            xids.append(Point({**labels, **error}, float(code)))
         if device.status == 'ok':
-            counts[identity] = Point(labels, count)
+            counts.append(Point(labels, count))
             used, free = device.memory_used_bytes, device.memory_free_bytes
             if used is not None and free is not None and used + free:
-                shares[identity] = Point(labels, round(used / (used + free), 6))
-    for name, text, points in (
-        ('XID_ERRORS', 'Number of the last Xid error.', xids),
-        ('FB_USED_PERCENT', 'Used share of the memory that is not reserved, 0 to 1.', shares),
-        ('COUNT', 'Number of GPUs.', counts),
-    ):
-        yield Family(f'DCGM_FI_DEV_{name}', 'gauge', text, tuple(points.values()))
+                shares.append(Point(labels, round(used / (used + free), 6)))
+    text = 'Used share of the memory that is not reserved, 0 to 1.'
+    yield Family('DCGM_FI_DEV_XID_ERRORS', 'gauge', 'Number of the last Xid error.', xids)
+    yield Family('DCGM_FI_DEV_FB_USED_PERCENT', 'gauge', text, shares)
+    yield Family('DCGM_FI_DEV_COUNT', 'gauge', 'Number of GPUs.', counts)
 
 
 DIALECT = Dialect(

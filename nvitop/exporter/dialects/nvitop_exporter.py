@@ -57,7 +57,7 @@ _PROCESSES = (
     ProcessRow('process_gpu_decoder_utilization_Percentage', 'gpu_decoder_utilization', 'Process GPU decoder utilization (%).'),
 )
 #: Name, text, field and unit of the series of the host, its network interfaces, disks and file systems.
-_HOST_ROWS = (
+_HOST = (
     ('uptime_Second', 'uptime (s)', 'uptime_seconds', 1),
     ('cpu_percent_Percentage', 'CPU percent (%)', 'cpu_percent', 1),
     ('virtual_memory_total_MiB', 'virtual memory total (MiB)', 'memory_total_bytes', _MIB),
@@ -68,17 +68,17 @@ _HOST_ROWS = (
     ('swap_memory_used_MiB', 'swap used (MiB)', 'swap_used_bytes', _MIB),
     ('swap_memory_percent_Percentage', 'swap percent (%)', 'swap_percent', 1),
 )
-_NETWORK_ROWS = (
+_NETWORK = (
     ('net_io_tx_data_MiB', 'network I/O transmitted data (MiB)', 'sent_bytes', _MIB),
     ('net_io_rx_data_MiB', 'network I/O received data (MiB)', 'received_bytes', _MIB),
     ('net_io_tx_packets_Packet', 'network I/O transmitted packets', 'sent_packets', 1),
     ('net_io_rx_packets_Packet', 'network I/O received packets', 'received_packets', 1),
 )
-_DISK_ROWS = (
+_DISK = (
     ('disk_io_read_data_MiB', 'disk I/O read data (MiB)', 'read_bytes', _MIB),
     ('disk_io_write_data_MiB', 'disk I/O write data (MiB)', 'written_bytes', _MIB),
 )
-_FILESYSTEM_ROWS = (
+_FILESYSTEM = (
     ('disk_usage_total_MiB', 'disk usage total (MiB)', 'total_bytes', _MIB),
     ('disk_usage_used_MiB', 'disk usage used (MiB)', 'used_bytes', _MIB),
     ('disk_usage_free_MiB', 'disk usage free (MiB)', 'free_bytes', _MIB),
@@ -87,46 +87,41 @@ _FILESYSTEM_ROWS = (
 # fmt: on
 
 
-def _host(observation: Observation) -> Iterator[Family]:
+def _others(observation: Observation, _: object) -> Iterator[Family]:
     sample, host = observation.sample, observation.sample.host
-    hostname = label_value(observation.options.hostname or host.hostname)
-    labels = {'hostname': hostname}
+    labels = {'hostname': label_value(host.hostname)}
     info = {
         **labels,
         'cuda_driver_version': sample.cuda_driver_version or 'N/A',
         'driver_version': sample.driver_version or 'N/A',
         'device_count': str(sum(not device.key.is_mig for device in sample.devices)),
     }
-    yield Family('nvitop_info', 'info', 'NVITOP Prometheus Exporter.', (Point(info, 1.0),))
-    values = [
-        (name, text, value / unit)
-        for name, text, field, unit in _HOST_ROWS
-        for value in [operator.attrgetter(field)(host)]
-        if value is not None
-    ]
-    if host.swap_total_bytes is not None and host.swap_used_bytes is not None:
-        free = host.swap_total_bytes - host.swap_used_bytes
-        values.append(('swap_memory_free_MiB', 'swap free (MiB)', free / _MIB))
-    minutes = ('1m', 'minute'), ('5m', '5 minutes'), ('15m', '15 minutes')
-    for (short, span), load in zip(minutes, host.load_average or ()):
-        text = f'load average for the last {span}'
-        values.append((f'load_average_{short}_Percentage', text, load))
-    for name, text, value in values:
-        yield Family(f'host_{name}', 'gauge', f'Host {text}.', (Point(labels, value),))
-    for label, identity, items, rows in (
-        ('interface', 'name', host.io.networks, _NETWORK_ROWS),
-        ('partition', 'name', host.io.disks, _DISK_ROWS),
-        ('mountpoint', 'mount_point', host.io.filesystems, _FILESYSTEM_ROWS),
+    yield Family('nvitop_info', 'info', 'NVITOP Prometheus Exporter.', [Point(info, 1.0)])
+    for items, rows in (
+        ([(labels, host)], _HOST),
+        ([({**labels, 'interface': label_value(n.name)}, n) for n in host.io.networks], _NETWORK),
+        ([({**labels, 'partition': label_value(d.name)}, d) for d in host.io.disks], _DISK),
+        (
+            [
+                ({**labels, 'mountpoint': label_value(f.mount_point)}, f)
+                for f in host.io.filesystems
+            ],
+            _FILESYSTEM,
+        ),
     ):
         for name, text, field, unit in rows:
-            points = tuple(
-                Point(
-                    {**labels, label: label_value(getattr(item, identity))},
-                    getattr(item, field) / unit,
-                )
-                for item in items
-            )
+            values = [(texts, operator.attrgetter(field)(item)) for texts, item in items]
+            points = [Point(texts, value / unit) for texts, value in values if value is not None]
             yield Family(f'host_{name}', 'gauge', f'Host {text}.', points)
+    sums: list[tuple[str, str, float]] = []
+    if host.swap_total_bytes is not None and host.swap_used_bytes is not None:
+        free = host.swap_total_bytes - host.swap_used_bytes
+        sums.append(('swap_memory_free_MiB', 'swap free (MiB)', free / _MIB))
+    spans = ('1m', 'minute'), ('5m', '5 minutes'), ('15m', '15 minutes')
+    for (short, span), load in zip(spans, host.load_average or ()):
+        sums.append((f'load_average_{short}_Percentage', f'load average for the last {span}', load))
+    for name, text, value in sums:
+        yield Family(f'host_{name}', 'gauge', f'Host {text}.', [Point(labels, value)])
 
 
 DIALECT = Dialect(
@@ -143,5 +138,5 @@ DIALECT = Dialect(
     ),
     has_processes=True,
     has_host=True,
-    others=_host,
+    others=_others,
 )

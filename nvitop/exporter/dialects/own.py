@@ -6,7 +6,7 @@ from __future__ import annotations
 import collections
 import platform
 import re
-from typing import TYPE_CHECKING, Iterator, Mapping
+from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
 
 from nvitop.basics.metrics import (
     EXTENDED_METRICS,
@@ -25,21 +25,14 @@ from nvitop.exporter.dialects import (
     ProcessRow,
     has_driver,
 )
-from nvitop.exporter.families import (
-    described_devices,
-    host_name,
-    label_value,
-    owner_properties,
-    texts_of,
-    user_of,
-)
+from nvitop.exporter.families import label_value, owner_properties, user_of
 from nvitop.health import HELD_RULE, device_states, findings, word_of
 from nvitop.health.xid import ACTIONS, action_of, xid_of
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
-    from nvitop.exporter.dialects import Form, Observation
-    from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
+    from nvitop.exporter.dialects import Described, Form, Observation
+    from nvitop.sampling.types import DeviceKey, Sample
 
 DEVICE_PREFIX, PROCESS_PREFIX = 'nvitop_gpu_', 'nvitop_process_'
 _NAME = re.compile(r'(?P<name>\w*)(\{(?P<labels>[^}]*)\})?')
@@ -138,69 +131,70 @@ def _info_labels() -> dict[str, str]:
     }
 
 
-def _others(observation: Observation) -> Iterator[Family]:
-    labeled = [
-        (device, texts_of(LABELS, properties))
-        for device, properties in described_devices(observation.sample, observation.options)
-    ]
-    families = [*_states(observation, labeled), *_xids(observation, labeled)]
-    labels = {device.key: texts for device, texts in labeled if device.status == 'ok'}
+def _others(observation: Observation, devices: Sequence[Described]) -> Iterator[Family]:
+    families = [*_states(observation, devices), *_xids(observation, devices)]
+    labels = {device.key: texts for device, texts, _ in devices if device.status == 'ok'}
     if observation.options.users:
-        families += [*_users(observation, labels), *_usage(observation)]
+        if observation.has_fresh_processes:
+            families += _users(observation.sample, labels)
+        families += _usage(observation)
     if observation.options.owners and observation.has_fresh_processes:
-        families += _owners(observation.sample, labels)
+        families.append(_owners(observation.sample, labels))
     families += _about_the_exporter(observation)
-    name = host_name(observation.sample, observation.options)
+    name = observation.sample.host.hostname
     host = {'hostname': label_value(name)} if name else {}
     for family in families:
-        points = (Point({**point.labels, **host}, point.value) for point in family.points)
-        yield family._replace(points=tuple(points))
+        yield family._replace(points=[Point({**labels, **host}, v) for labels, v in family.points])
 
 
-def _states(
-    observation: Observation, labeled: list[tuple[DeviceSample, dict[str, str]]]
-) -> Iterator[Family]:
+def _states(observation: Observation, devices: Sequence[Described]) -> Iterator[Family]:
     """Yield the series that a device has even while it does not respond."""
-    up, problems = [], []
-    asleep = tuple(Point(texts, 1.0) for device, texts in labeled if device.status == 'asleep')
-    text = '1 while the GPU sleeps: it has no other series, because reading them would wake it'
-    yield Family(f'{DEVICE_PREFIX}asleep', 'gauge', text, asleep)
-    awake = [(device, texts) for device, texts in labeled if device.status != 'asleep']
-    for device, labels in awake:
+    sample = observation.sample
+    up, problems, asleep = [], [], []
+    for device, labels, _ in devices:
+        if device.status == 'asleep':
+            asleep.append(Point(labels, 1.0))
+            continue
         if device.status != 'not permitted':
             up.append(Point(labels, float(device.status == 'ok')))
         if device.status != 'ok':
             texts = {'status': device.status, 'reason': label_value(device.reason)}
             problems.append(Point({**labels, **texts}, 1.0))
-    yield Family(f'{DEVICE_PREFIX}up', 'gauge', 'whether the GPU responds', tuple(up))
+    text = '1 while the GPU sleeps: it has no other series, because reading them would wake it'
+    yield Family(f'{DEVICE_PREFIX}asleep', 'gauge', text, asleep)
+    yield Family(f'{DEVICE_PREFIX}up', 'gauge', 'whether the GPU responds', up)
     text = 'why the GPU does not respond, or may not be opened'
-    yield Family(f'{DEVICE_PREFIX}problem_info', 'info', text, tuple(problems))
-    if has_driver(observation.sample):
-        yield from _missing(observation.sample)
-    by_device = {device.key: texts for device, texts in awake}
+    yield Family(f'{DEVICE_PREFIX}problem_info', 'info', text, problems)
+    if has_driver(sample):
+        gpus = sum(not device.key.is_mig for device in sample.devices)
+        expected = Point({}, float(gpus + len(sample.missing_gpus)))
+        text = 'number of GPUs that are listed by the driver, or on the PCI bus and not listed'
+        yield Family('nvitop_gpus_expected', 'gauge', text, [expected])
+        missing = [Point({'pci_bus_id': bus_id}, 1.0) for bus_id in sample.missing_gpus]
+        text = 'a GPU that is on the PCI bus but not listed by the driver'
+        yield Family(f'{DEVICE_PREFIX}missing', 'gauge', text, missing)
+    awake = {device.key: texts for device, texts, _ in devices if device.status != 'asleep'}
     health: dict[tuple[DeviceKey, str], Point] = {}
-    for finding in findings(observation.sample):
+    for finding in findings(sample):
         # That a GPU may not be opened is in problem_info: no alert of its health should fire.
-        if finding.device in by_device and finding.kind != 'not_permitted':
-            labels = {**by_device[finding.device], 'kind': finding.kind}
+        if finding.device in awake and finding.kind != 'not_permitted':
+            labels = {**awake[finding.device], 'kind': finding.kind}
             health[finding.device, finding.kind] = Point(labels, SEVERITIES[finding.severity])
-    yield Family(f'{DEVICE_PREFIX}health', 'gauge', HEALTH_HELP, tuple(health.values()))
+    yield Family(f'{DEVICE_PREFIX}health', 'gauge', HEALTH_HELP, list(health.values()))
     if observation.has_fresh_processes:
-        states = device_states(observation.sample)
-        words = [word_of(observation.sample, d, states[d.key]) for d, _ in labeled]
-        doing = tuple(
+        states = device_states(sample)
+        words = [(labels, word_of(sample, d, states[d.key])) for d, labels, _ in devices]
+        doing = [
             Point({**labels, 'state': state}, float(word == state))
-            for (_, labels), word in zip(labeled, words)
+            for labels, word in words
             if word in STATES
             for state in STATES
-        )
+        ]
         yield Family(f'{DEVICE_PREFIX}state', 'gauge', STATE_HELP, doing)
 
 
-def _xids(
-    observation: Observation, labeled: list[tuple[DeviceSample, dict[str, str]]]
-) -> Iterator[Family]:
-    labels = {device.key: texts for device, texts in labeled}
+def _xids(observation: Observation, devices: Sequence[Described]) -> Iterator[Family]:
+    labels = {device.key: texts for device, texts, _ in devices}
     keys = {key.uuid: key for key in labels}
     last_seen = {
         (keys[uuid], code): when
@@ -218,43 +212,30 @@ def _xids(
         action = {'action': xid_of(code).action, 'severity': action_of(code).severity}
         seen.append(Point({**labels[key], 'xid': str(code), **action}, when))
     text = 'Xid errors since the exporter was started'
-    yield Family(f'{DEVICE_PREFIX}xid_errors_total', 'counter', text, tuple(times))
+    yield Family(f'{DEVICE_PREFIX}xid_errors_total', 'counter', text, times)
     text = f'when the Xid was last reported, and what to do: {", ".join(ACTIONS)}'
-    yield Family(f'{DEVICE_PREFIX}xid_last_seen_timestamp_seconds', 'gauge', text, tuple(seen))
+    yield Family(f'{DEVICE_PREFIX}xid_last_seen_timestamp_seconds', 'gauge', text, seen)
 
 
-def _missing(sample: Sample) -> Iterator[Family]:
-    gpus = sum(not device.key.is_mig for device in sample.devices)
-    expected = Point({}, float(gpus + len(sample.missing_gpus)))
-    text = 'number of GPUs that are listed by the driver, or on the PCI bus and not listed'
-    yield Family('nvitop_gpus_expected', 'gauge', text, (expected,))
-    points = tuple(Point({'pci_bus_id': bus_id}, 1.0) for bus_id in sample.missing_gpus)
-    text = 'a GPU that is on the PCI bus but not listed by the driver'
-    yield Family(f'{DEVICE_PREFIX}missing', 'gauge', text, points)
-
-
-def _users(
-    observation: Observation, labels: Mapping[DeviceKey, dict[str, str]]
-) -> Iterator[Family]:
-    if observation.has_fresh_processes:
-        memory: dict[tuple[DeviceKey, str], float] = {}
-        pids: dict[tuple[DeviceKey, str], set[int]] = collections.defaultdict(set)
-        for process in observation.sample.processes:
-            key = process.key.device, user_of(process)
-            if key[0] in labels:
-                pids[key].add(process.key.pid)
-                if process.gpu_memory_bytes is not None:
-                    memory[key] = memory.get(key, 0) + process.gpu_memory_bytes
-        sizes = ((user, labels[key], size) for (key, user), size in memory.items())
-        counts = ((user, labels[key], len(numbers)) for (key, user), numbers in pids.items())
-        for name, text, values in (
-            ('memory_bytes', 'device memory that the processes of a user use', sizes),
-            ('processes', 'number of processes of a user on a GPU', counts),
-        ):
-            points = tuple(
-                Point({'user': user, **gpu}, float(value)) for user, gpu, value in values
-            )
-            yield Family(f'nvitop_user_gpu_{name}', 'gauge', text, points)
+def _users(sample: Sample, labels: Mapping[DeviceKey, dict[str, str]]) -> Iterator[Family]:
+    memory: dict[tuple[DeviceKey, str], float] = {}
+    pids: dict[tuple[DeviceKey, str], set[int]] = collections.defaultdict(set)
+    for process in sample.processes:
+        key = process.key.device, user_of(process)
+        if key[0] in labels:
+            pids[key].add(process.key.pid)
+            if process.gpu_memory_bytes is not None:
+                memory[key] = memory.get(key, 0) + process.gpu_memory_bytes
+    counts = {key: float(len(numbers)) for key, numbers in pids.items()}
+    for name, text, values in (
+        ('memory_bytes', 'device memory that the processes of a user use', memory),
+        ('processes', 'number of processes of a user on a GPU', counts),
+    ):
+        points = [
+            Point({'user': user, **labels[device]}, float(value))
+            for (device, user), value in values.items()
+        ]
+        yield Family(f'nvitop_user_gpu_{name}', 'gauge', text, points)
 
 
 def _usage(observation: Observation) -> Iterator[Family]:
@@ -270,11 +251,11 @@ def _usage(observation: Observation) -> Iterator[Family]:
             if min(len(holder), 2) == size
         ]
         for name, text in counters.items():
-            points = tuple(Point(labels, getattr(use, name)) for labels, use in uses)
+            points = [Point(labels, getattr(use, name)) for labels, use in uses]
             yield Family(f'{prefix}{name}_total', 'counter', text, points)
 
 
-def _owners(sample: Sample, labels: Mapping[DeviceKey, dict[str, str]]) -> Iterator[Family]:
+def _owners(sample: Sample, labels: Mapping[DeviceKey, dict[str, str]]) -> Family:
     points: dict[tuple[tuple[str, str], ...], Point] = {}
     for process in sample.processes:
         owner = owner_properties(process)
@@ -282,13 +263,13 @@ def _owners(sample: Sample, labels: Mapping[DeviceKey, dict[str, str]]) -> Itera
             texts = {**labels[process.key.device], 'user': user_of(process), **owner}
             points.setdefault(tuple(texts.items()), Point(texts, 1.0))
     text = 'a job, pod, container, unit or session with processes on the GPU'
-    yield Family(f'{DEVICE_PREFIX}owner_info', 'info', text, tuple(points.values()))
+    return Family(f'{DEVICE_PREFIX}owner_info', 'info', text, list(points.values()))
 
 
 def _about_the_exporter(observation: Observation) -> Iterator[Family]:
     sample = observation.sample
     versions = {'version': __version__, 'python': platform.python_version()}
-    yield Family('nvitop_build_info', 'info', 'versions of the exporter', (Point(versions, 1.0),))
+    yield Family('nvitop_build_info', 'info', 'versions of the exporter', [Point(versions, 1.0)])
     is_collected = observation.is_fresh and has_driver(sample)
     last = {
         'success': ('whether the driver responds and the last sample is recent', is_collected),
@@ -296,10 +277,10 @@ def _about_the_exporter(observation: Observation) -> Iterator[Family]:
         'duration_seconds': ('time that the last sample took', sample.cost.seconds),
     }
     for name, (text, value) in last.items():
-        yield Family(f'nvitop_last_collect_{name}', 'gauge', text, (Point({}, float(value)),))
+        yield Family(f'nvitop_last_collect_{name}', 'gauge', text, [Point({}, float(value))])
     text = 'number of samples for which the driver did not respond'
     failures = Point({}, float(observation.failures))
-    yield Family('nvitop_collect_failures_total', 'counter', text, (failures,))
+    yield Family('nvitop_collect_failures_total', 'counter', text, [failures])
 
 
 DIALECT = Dialect(
