@@ -54,7 +54,7 @@ STEPS = (
     Step('Enter', 'Enter: graphs of the selected process', 3),
     Step('q Escape U', 'U: usage by user', 2),
     Step('q t', 't: process tree', 2),
-    Step('q !', '!: what is wrong, and why values are missing', 2),
+    Step('q !', '!: problems, and why values are missing', 2),
 )
 
 

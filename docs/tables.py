@@ -25,12 +25,13 @@ from nvitop.exporter.dialects import (
 )
 from nvitop.exporter.families import make_families, owner_properties
 from nvitop.exporter.pages import PROCESS_SERIES
-from nvitop.gui.model.choices import GRAPHS
+from nvitop.gui.model.choices import GRAPHS, Screen
 from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS
 from nvitop.gui.model.device_columns import DEVICE_COLUMNS
 from nvitop.gui.model.table import Column
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.bindings import BINDINGS, USUAL_KEYS
-from nvitop.gui.state.help_contents import MOUSE, TYPING
+from nvitop.gui.state.help_contents import MOUSE, TYPING, key_entry
 from nvitop.gui.state.help_contents import key_groups as groups_of
 from nvitop.gui.state.keymap import HelpGroup
 from nvitop.gui.state.process_rows import ORDERS
@@ -123,10 +124,10 @@ def code(text: str) -> str:
 
 
 def key_groups() -> Iterator[HelpGroup]:
-    """Yield every key by heading, as on the help screen but with a line for each binding."""
+    """Yield every key by heading, as on the help screen."""
     notes = {'Sorting': 'Sorting (after o, an upper-case letter reverses the order)'}
-    for heading, entries in groups_of(BINDINGS):
-        yield HelpGroup(notes.get(heading, heading), entries)
+    for heading, bindings in groups_of(MONITOR, BINDINGS, Screen.MAIN).items():
+        yield HelpGroup(notes.get(heading, heading), tuple(map(key_entry, bindings)))
     yield from (TYPING, MOUSE)
 
 

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from nvitop.console.options import Thresholds
-from nvitop.gui.model.choices import ViewState
-from nvitop.gui.render.style import TITLE
+from nvitop.gui.model.choices import Screen, ViewState
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.bindings import BINDINGS
-from nvitop.gui.state.help_contents import help_lines
+from nvitop.gui.state.help_contents import help_lines, key_groups
 from nvitop.sampling.types import Origin
 from tests.gui.drawing import frame_on, state_on, text_of
 
@@ -38,35 +38,34 @@ def test_help_explains_thresholds_of_colors_by_load() -> None:
 
 def test_wide_help_has_columns_of_whole_groups() -> None:
     lines = frame_on('one', 120, 80, 'h').lines()
-    heading = next(line for line in lines if 'Every day' in line)
+    heading = next(line for line in lines if 'Main screen' in line)
     start = len(heading) - len(heading[30:].lstrip()) if heading[30:].strip(' │') else 0
     assert start > 40
     assert not any(line[start - 2 : start].strip() for line in lines[3:-2])
 
 
 @pytest.mark.parametrize(
-    ('keys', 'first'),
-    [('h', ['Every day', 'Legend']), ('U h', ['This screen: users', 'Every day', 'Legend'])],
+    ('here', 'first'), [(Screen.MAIN, 'Main screen'), (Screen.USERS, 'Users screen')]
 )
-def test_help_has_a_row_for_each_key_those_of_the_screen_first(keys: str, first: list[str]) -> None:
-    groups: dict[str, list[str]] = {}
-    for line in help_lines(state_on('one', 80, 300, *keys.split())):
-        if line and line[0].style == TITLE:
-            shown = groups.setdefault(line[0].text, [])
-        elif line:
-            shown += line[0].keys.split()
-    assert list(groups)[: len(first)] == first
-    elsewhere = (first[0] if len(first) > 2 else '', 'Legend', 'Mouse', 'After the state of a GPU')
-    listed = [
-        key
-        for heading, shown in groups.items()
-        if heading not in elsewhere and not heading.startswith(('Typing', 'Sorting '))
-        for key in shown
-    ]
-    assert len(listed) == len(set(listed)) > 50
+def test_help_has_each_binding_once_those_of_the_screen_first(here: Screen, first: str) -> None:
+    groups = key_groups(MONITOR, BINDINGS, here)
+    assert next(iter(groups)) == first
+    listed = [each for found in groups.values() for each in found]
+    assert len(listed) == len([each for each in BINDINGS if each.help])
+    are_own = [all(here in each.screens for each in found) for found in groups.values()]
+    assert are_own == sorted(are_own, reverse=True)
+    assert not any(
+        here in each.screens for found in list(groups.values())[sum(are_own) :] for each in found
+    )
+
+
+def test_keys_have_one_line_each_on_a_usual_screen() -> None:
+    lines = help_lines(state_on('one', 120, 300, 'h').inner)
+    longer = [entry.text for line in lines for entry in line if entry.keys.isspace()]
+    assert longer == ['remapping, without spare memory rows']  # of a state, not a key
 
 
 def test_help_repeats_the_heading_of_a_group_that_continues() -> None:
     lines = frame_on('one', 80, 24, 'h', 'PageDown').lines()
-    assert 'Every day (continued)' in lines[2]
+    assert 'Main screen (continued)' in lines[2]
     assert 'lines 20 to 39 of' in lines[1]
