@@ -117,7 +117,6 @@ test-pythons: .venvs/nox/.made ## run the tests on the oldest and newest Python,
 test-peers: .venvs/nox/.made ## compare with nvitop 1.7 and its exporter, pynvml.smi and igpu
 	@$(NOX) -s peers -- $(ARGS)
 
-# NVITOP_SCRAPES=100000 for a longer check that memory does not grow.
 .PHONY: test-exporter
 test-exporter: .venvs/nox/.made ## test the exporter with Prometheus and promtool, if installed, and with nvitop-exporter 1.7
 	@$(NOX) -s exporter -- $(ARGS)
@@ -142,7 +141,7 @@ bench: ## measure times and costs; PEER=DIRECTORY of an environment with another
 	@$(BENCH) -m benchmarks.exporter --seconds $(RUNS) $(PEER)
 	@$(BENCH) -m benchmarks.tick
 	@$(BENCH) -m benchmarks.growth
-	@$(BENCH) -m tests.gui.frames
+	@$(BENCH) -m benchmarks.frames
 	@$(BENCH) -m benchmarks.monitor --seconds $(RUNS) --keys 60 $(PEER:%=--peer %/bin/nvitop)
 
 .PHONY: test-callbacks

@@ -54,13 +54,15 @@ def draw_ratios() -> str:
     return bar_chart(rows, 0.85 / longest, 'nvitop 1.7.2')
 
 
-CHARTS = {'ratios': draw_ratios}
+def drawings() -> dict[str, str]:
+    """Return the charts by their names."""
+    return {'ratios': draw_ratios()}
 
 
 def main() -> None:
     """Write all charts."""
-    for name, draw in CHARTS.items():
-        (DOCS / 'images' / f'{name}.svg').write_text(draw(), encoding='utf-8')
+    for name, text in drawings().items():
+        (DOCS / 'images' / f'{name}.svg').write_text(text, encoding='utf-8')
 
 
 if __name__ == '__main__':

@@ -271,16 +271,20 @@ def draw_fleet_picture() -> Buffer:
     return draw_frame(update_fleet(state, FleetArrived(fleet, Pace()))[0], History())
 
 
+def drawings() -> dict[str, str]:
+    """Return the pictures by their names."""
+    screens = {name: draw(picture) for name, picture in PICTURES.items()}
+    screens['fleet'] = draw_fleet_picture()
+    return {name: to_svg(screen, theme_named('dark')) for name, screen in screens.items()}
+
+
 def main() -> None:
     """Write all pictures."""
     os.environ['TZ'] = 'UTC'
     time.tzset()
     FOLDER.mkdir(exist_ok=True)
-    for name, picture in PICTURES.items():
-        text = to_svg(draw(picture), theme_named('dark'))
+    for name, text in drawings().items():
         (FOLDER / f'{name}.svg').write_text(text, encoding='utf-8')
-    text = to_svg(draw_fleet_picture(), theme_named('dark'))
-    (FOLDER / 'fleet.svg').write_text(text, encoding='utf-8')
 
 
 if __name__ == '__main__':

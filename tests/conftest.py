@@ -57,7 +57,6 @@ def _no_thread_stays() -> Iterator[None]:
 
 @pytest.fixture
 def clock() -> Clock:
-    """A clock that tests turn by hand."""
     return Clock()
 
 
@@ -79,10 +78,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _restore_signals() -> None:
-    """Restore default signal handlers, which programs started by tests inherit.
-
-    Shells and nohup let background programs ignore some signals, and nvitop keeps ignoring them.
-    """
     defaults: dict[str, Any] = {
         'SIGINT': signal.default_int_handler,
         'SIGQUIT': signal.SIG_DFL,

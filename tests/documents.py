@@ -33,7 +33,6 @@ class Block(NamedTuple):
 
     @property
     def where(self) -> str:
-        """Position in the format of editors."""
         return f'{self.page}:{self.line}'
 
 
@@ -54,16 +53,7 @@ def blocks_of(page: str) -> list[Block]:
     return found
 
 
-def indented_code(page: str) -> Iterator[int]:
-    """Yield the lines of indented code, whose language is unknown."""
-    text = (ROOT / page).read_text(encoding='utf-8')
-    text = _FENCE.sub(lambda match: 'x\n' * match.group().count('\n'), text)
-    for match in re.finditer(r'(?:^|\n)(?! |[-*\d]).*\n\n(?=    \S)', text):
-        yield text.count('\n', 0, match.end()) + 1
-
-
 def commands_of(text: str) -> list[str]:
-    """Return the commands of a block without comments; continuation lines are joined."""
     lines = re.sub(r'\\\n\s*', '', text).splitlines()
     return [line for line in lines if line.strip() and not line.startswith('#')]
 
@@ -79,10 +69,6 @@ def session_of(text: str) -> Iterator[tuple[str, str]]:
 
 
 def matches(expected: str, printed: str, *, varies: bool = False) -> bool:
-    """Return whether an output is the expected one.
-
-    A line ``...`` stands for any number of lines. With ``varies``, all numbers are alike.
-    """
     if varies:
         expected, printed = (re.sub(r'\d+([.,:]\d+)*', '0', text) for text in (expected, printed))
     pattern = ''.join(

@@ -49,7 +49,6 @@ def running_nvitop(*arguments: str, **options: Any) -> Iterator[subprocess.Popen
 
 
 def run_alone(*command: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run a command with few environment variables."""
     return subprocess.run(
         command,
         cwd=ROOT,

@@ -107,7 +107,6 @@ class Workers(Pids):
         )
 
     def change(self) -> None:
-        """Kill the oldest process and start another one."""
         self._end(self._real.pop(0))
         self._real.append(self._start())
 
@@ -119,7 +118,6 @@ class Workers(Pids):
         return 4_100_000 + self._changes % 90_000 + task.number
 
     def close(self) -> None:
-        """Kill all processes."""
         for child in self._real:
             self._end(child)
 
@@ -130,8 +128,6 @@ class Workers(Pids):
 
 
 class Machine:
-    """The simulated machine and its events."""
-
     def __init__(self) -> None:
         # Late enough for times in the past, early enough for exact sums.
         self.clock = Clock(1_000.0)
@@ -146,11 +142,9 @@ class Machine:
         )
 
     def wall(self) -> float:
-        """The current time in seconds since the epoch."""
         return 1_700_000_000.0 + self.clock.now
 
     def wait(self, seconds: float) -> None:
-        """Advance the clock."""
         self.clock.turn(max(0.0, seconds))
 
     def __enter__(self) -> Machine:
@@ -167,7 +161,6 @@ class Machine:
         self.simulated.delay('nvmlDeviceGetMemoryInfo*', CALL_SECONDS)
 
     def turn(self, tick: int) -> None:
-        """Carry out the events of a tick."""
         if tick % CHURN == 0:
             self._workers.change()
         if tick == ONE_LOST:
@@ -217,7 +210,6 @@ def per_cycle(values: Sequence[float]) -> float:
 
 
 def faults_of(counts: Counts, *, ticks_missed: float) -> list[str]:
-    """Return the failed checks of a long run."""
     cycles = len(counts.blocks)
     if cycles < FEWEST_CYCLES:
         return [f'{cycles} cycles are too few: {FEWEST_CYCLES} are needed']
@@ -253,8 +245,6 @@ SIZES = {30: (60, 20), 33: (30, 5), 35: (240, 70), 38: (160, 50)}
 
 
 class Script:
-    """Counts ticks and triggers the events of the machine."""
-
     def __init__(self, machine: Machine, ticks: int, counts: Counts) -> None:
         self._machine = machine
         self._counts = counts
@@ -264,7 +254,6 @@ class Script:
 
     @property
     def tick(self) -> int:
-        """The current tick of the cycle."""
         return self._done % CYCLE
 
     @property
@@ -293,7 +282,6 @@ class LockedTerminal(HeadlessTerminal):
         self._is_settled = threading.Event()
 
     def wait(self, timeout: float | None) -> list[Event]:
-        """Return the next batch of events."""
         with self._condition:
             if not (self._batches or self._is_woken):
                 self._is_settled.set()
@@ -320,7 +308,6 @@ class VirtualWait(threading.Condition):
         self._pass_time = pass_time
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait in simulated time in the sampler thread, and in real time in others."""
         if threading.current_thread().name != 'nvitop-sampler':
             return super().wait(timeout)
         assert timeout is not None
@@ -329,7 +316,6 @@ class VirtualWait(threading.Condition):
 
 
 def run_monitor(machine: Machine, script: Script) -> None:
-    """Run the monitor with its sampler thread on a terminal in memory."""
     terminal = LockedTerminal(*SIZES[38])
     clock = machine.clock
     app = App(terminal, AppState(MONITOR), monotonic=clock, wall_clock=machine.wall)
@@ -386,8 +372,6 @@ class _Enough(Exception):
 
 
 def run_query(machine: Machine, script: Script) -> None:
-    """Run the command with both tables, and discard the output."""
-
     def sleep(seconds: float) -> None:
         machine.wait(seconds)
         # It also sleeps briefly to measure the CPU usage of new processes.
@@ -411,7 +395,6 @@ SUBJECTS: dict[str, Callable[[Machine, Script], None]] = {
 
 
 def run(subject: str, ticks: int) -> bool:
-    """Run one subject in this process; return whether it passed."""
     logging.disable(logging.CRITICAL)  # GPUs are lost repeatedly
     counts = Counts(*(array('d') for _ in range(4)))
     started, cpu = time.perf_counter(), time.process_time()
@@ -429,7 +412,6 @@ def run(subject: str, ticks: int) -> bool:
 
 
 def main() -> int:
-    """Run all subjects. Returns the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

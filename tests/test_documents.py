@@ -18,7 +18,7 @@ from unittest import mock
 import pytest
 
 from docs.reference import PAGES as REFERENCE
-from nvitop import simulation, take_snapshots
+from nvitop import simulation
 from nvitop.collector.collector import CollectThread
 from tests.callbacks import frameworks
 from tests.documents import (
@@ -29,7 +29,6 @@ from tests.documents import (
     Shell,
     blocks_of,
     commands_of,
-    indented_code,
     matches,
     session_of,
 )
@@ -217,18 +216,6 @@ def test_blocks_run(page: str, tmp_path: pathlib.Path) -> None:
     run_page(page, tmp_path)
 
 
-def test_readme_begins_with_a_picture_and_two_commands() -> None:
-    lines = page_text('README.md').splitlines()
-    assert lines[4].startswith('![')
-    first = blocks_of('README.md')[0]
-    assert first.line < 12
-    assert [re.split(r'  +', line)[0] for line in commands_of(first.text)] == [
-        'make run',
-        'make test',
-    ]
-    assert len(lines) <= 130
-
-
 def test_messages_in_troubleshooting_are_those_of_the_program() -> None:
     text = page_text('docs/troubleshooting.md').partition('## Questions')[0]
     quoted = re.findall(r'`([^`]+)`', ' '.join(re.findall(r'^\| (.*?) \|', text, re.MULTILINE)))
@@ -257,25 +244,6 @@ def test_environment_variables_are_documented() -> None:
     assert all(name in source for name in documented)
 
 
-def test_fields_of_snapshots_are_listed() -> None:
-    section = page_text('docs/library.md').partition('## Fields of snapshots')[2]
-    processes, devices = (
-        {
-            name + suffix
-            for cell in re.findall(r'^\| (`.*?) \|', table, re.MULTILINE)
-            for part in cell.split(';')
-            for name in re.findall(r'`(\w+)`', part)
-            if name != '_human'
-            for suffix in ('', '_human')[: 1 + ('also with' in part)]
-        }
-        for table in re.findall(r'^\| field of a .*?\n\n', section, re.DOTALL | re.MULTILINE)
-    )
-    with simulation.machine(SCENARIO):
-        snapshots = take_snapshots()
-    assert processes == set(vars(snapshots.gpu_processes[0])) - {'timestamp'}
-    assert devices == set(vars(snapshots.devices[0]))
-
-
 def test_links_have_targets() -> None:
     for page in PAGES:
         text = page_text(page)
@@ -287,13 +255,8 @@ def test_links_have_targets() -> None:
 
 
 def anchors(text: str) -> set[str]:
-    """Return the anchors of the headings of a page."""
     headings = re.findall(r'^#+ (.*)', text, re.MULTILINE)
     return {re.sub(r'[^\w -]', '', each).strip().lower().replace(' ', '-') for each in headings}
-
-
-def test_code_is_fenced() -> None:
-    assert not {page: lines for page in PAGES if (lines := list(indented_code(page)))}
 
 
 def test_named_paths_exist_and_the_architecture_page_names_every_package() -> None:

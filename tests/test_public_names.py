@@ -149,7 +149,6 @@ def described(value: Any) -> str:
 
 
 def public_members(cls: type) -> Iterator[tuple[str, Any]]:
-    """Yield the members that nvitop defines."""
     for name in dir(cls):
         owner = next(base for base in cls.__mro__ if name in vars(base))
         if name[0] != '_' and owner.__module__.startswith('nvitop.'):

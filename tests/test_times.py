@@ -10,7 +10,6 @@ from nvitop.basics.times import format_duration, format_time, parse_duration, pa
 
 @pytest.fixture
 def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Set the local time zone to Berlin."""
     with monkeypatch.context() as patch:
         patch.setenv('TZ', 'Europe/Berlin')
         time.tzset()

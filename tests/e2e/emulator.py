@@ -108,8 +108,6 @@ class _Stream(pyte.Stream):
 
 
 class Emulator:
-    """Converts the output of a program to what a person sees."""
-
     def __init__(self, columns: int, rows: int) -> None:
         self.screen = Screen(columns, rows)
         self._stream = _Stream(self.screen)
@@ -139,5 +137,4 @@ class Emulator:
 
     @property
     def text(self) -> str:
-        """All rows as one text, without trailing spaces."""
         return '\n'.join(row.rstrip() for row in self.lines)

@@ -53,9 +53,9 @@ memory = "{memory} GiB"
 """
 #: Becomes a waiting shell under another name.
 _BECOME = "import os, sys; os.execv('/bin/sh', [sys.argv[1], '-c', 'read line'])"
+
 #: ID of a user who owns no other process here.
 OTHER_USER = 65534
-TAG_COLOR = 'brown'  # the name in pyte of yellow
 
 #: Screen that a test waits for → its first line.
 TITLES = {
@@ -91,8 +91,6 @@ def describe_machine(given: Sequence[int] = (), *, more: str = '') -> str:
 
 
 class Monitor(Program):
-    """The monitor and the contents of its screens."""
-
     def __init__(
         self, scenario: pathlib.Path, *options: str, columns: int = 104, rows: int = 41
     ) -> None:
@@ -118,15 +116,7 @@ class Monitor(Program):
         cells = (self.emulator.screen.cell(x, y) for x in range(self.emulator.screen.columns))
         return y >= 0 and any(cell.reverse for cell in cells)
 
-    def color(self, text: str) -> str:
-        """Return the color of a text, or ``''`` if it is not on the screen."""
-        y = self.row(text)
-        if y < 0:
-            return ''
-        return str(self.emulator.screen.cell(self.lines[y].index(text), y).fg)
-
     def cursor(self) -> int | None:
-        """Return the index of the selected process among the visible ones."""
         rows = [y for y, line in enumerate(self.lines) if _PROCESS.match(line)]
         return next((i for i, y in enumerate(rows) if self.has_reverse(y)), None)
 
@@ -139,9 +129,6 @@ class Monitor(Program):
 
     def wait_until_selected(self, text: str) -> None:
         self.wait(lambda: self.has_reverse(self.row(text)))
-
-    def wait_until_tagged(self, text: str) -> None:
-        self.wait(lambda: self.color(text) == TAG_COLOR)
 
     def wait_until_armed(self) -> None:
         """Wait until the signal screen accepts Enter; before that, its signals are dim."""

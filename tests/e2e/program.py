@@ -37,8 +37,6 @@ def environment(**changes: str | None) -> dict[str, str]:
 
 
 class Program(Pseudoterminal):
-    """A program in a terminal with an emulated screen."""
-
     def __init__(
         self,
         command: Sequence[str] = DEMO,

@@ -1,14 +1,19 @@
-"""Signals: the screen names the targets, only they get the signal, and results are shown."""
+"""Keys that send signals, text that must not, and keys that are typed ahead."""
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 
 import psutil
 
 from nvitop.gui.model.choices import Screen
 from tests.e2e.monitor import TITLES, Monitor, monitor_with_victims
+from tests.e2e.program import NVITOP, Program
 from tests.waiting import PATIENCE
+
+#: Text that would tag, signal and confirm if it were keys.
+DANGEROUS = 'kill it: K T I k t i \r \n Ctrl-C 1 2 3 \t h e U ! x r M z \\filter ' * 25
 
 
 def open_dialog(monitor: Monitor, name: str, key: str = 'T') -> None:
@@ -46,46 +51,31 @@ def test_each_signal_reaches_the_named_process(tmp_path: pathlib.Path) -> None:
         monitor.assert_restored()
 
 
-def test_all_tagged_processes_get_the_signal_and_an_exited_one_is_reported(
-    tmp_path: pathlib.Path,
-) -> None:
-    with monitor_with_victims(tmp_path, 'victim-a', 'victim-b', 'saved') as (monitor, victims):
-        for name in ('victim-a', 'victim-b'):
-            monitor.select(name)
-            monitor.type(' ')
-            monitor.wait_until_tagged(f' {name} ')
+def test_large_paste_without_marks_sends_no_signal(tmp_path: pathlib.Path) -> None:
+    with monitor_with_victims(tmp_path, 'saved') as (monitor, victims):
         monitor.select('saved')
-        monitor.press('K', 'these 2 processes')
-        monitor.wait_until_armed()
-        for name in ('victim-a', 'victim-b'):
-            monitor.wait_for(rf'^│ +{victims[name].pid} \([^)]+\) +{name} -c ')
-        victims['victim-b'].kill()
-        victims['victim-b'].wait(PATIENCE)
-        # Enter has no effect for 0.2 s after its text has changed.
-        monitor.wait_for(rf'^│ +{victims["victim-b"].pid} \([^)]+, no longer listed\)')
-        monitor.wait_until_armed()
-        monitor.type('K\r')
-        assert victims['victim-a'].wait(PATIENCE) == -9
-        monitor.wait_for(f'Sent SIGKILL to {victims["victim-a"].pid}')
-        monitor.wait_for(f'SIGKILL to {victims["victim-b"].pid}: already exited')
+        monitor.type(DANGEROUS)
+        for key in itertools.cycle(['\x1b', 'q']):  # leaves any screen
+            monitor.wait(lambda: not monitor.look(0.1))
+            if monitor.process.poll() is not None:
+                break
+            monitor.type(key)
+        assert monitor.wait_for_exit() == 0
+        monitor.assert_restored()
         assert victims['saved'].poll() is None
-        monitor.press('!', TITLES[Screen.PROBLEMS])
-        monitor.wait_for(rf'process {victims["victim-b"].pid} +SIGKILL: already exited')
 
 
-def test_readonly_monitor_sends_no_signal(tmp_path: pathlib.Path) -> None:
-    with monitor_with_victims(tmp_path, 'saved', options=('--readonly',)) as (monitor, victims):
-        for screen, entrance in ((Screen.MAIN, ''), (Screen.TREE, 't')):
-            monitor.type(entrance)
-            monitor.screen = screen
-            monitor.wait_for(TITLES[screen])
-            monitor.wait_for('saved')
-            monitor.select('saved')
-            # The next key works, so these keys have had no effect.
-            monitor.type('TKkI\x03')
-            monitor.press('h', TITLES[Screen.HELP])
-            assert 'Send a signal' not in monitor.text
-            monitor.type('q')
-            monitor.wait_for(TITLES[screen])
-            assert 'signals:' not in monitor.text
-        assert victims['saved'].poll() is None
+def test_keys_typed_ahead_are_kept(steady: pathlib.Path) -> None:
+    with Monitor(steady) as monitor:
+        monitor.type('ogH\\castle\rU')
+        monitor.wait_for(TITLES[Screen.USERS])
+        monitor.type('q')
+        monitor.wait_for(r'\[filter: castle\]')
+        monitor.wait_for('rocesses 1 .* 2 hidden')
+        monitor.wait_for('▼MEM GiB')
+        monitor.wait_until_gone(r'load \d')
+        assert monitor.leave() == 0
+    with Program((*NVITOP, '--demo', str(steady))) as program:
+        program.type('q')
+        assert program.wait_for_exit() == 0
+        program.assert_restored()

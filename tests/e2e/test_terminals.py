@@ -65,15 +65,6 @@ def test_message_is_wrapped_between_words() -> None:
     ) in text
 
 
-def test_ascii_is_used_if_python_writes_no_unicode(steady: pathlib.Path) -> None:
-    variables = {'LC_ALL': 'C', 'PYTHONUTF8': '0', 'PYTHONCOERCECLOCALE': '0'}
-    with Program(command_for(steady), variables=variables) as program:
-        program.wait_for('server --port')
-        assert program.lines[1].startswith('+- ')
-        assert program.leave() == 0
-        assert program.written.isascii()
-
-
 def test_clicks_the_wheel_and_sizes_reach_the_monitor(steady: pathlib.Path) -> None:
     with Monitor(steady) as monitor:
         monitor.click(30, monitor.row('renderer'))

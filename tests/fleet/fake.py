@@ -39,7 +39,6 @@ def result(*rows: tuple[dict[str, str], str], **more: object) -> bytes:
 
 
 def one_host(**more: object) -> bytes:
-    """Return the JSON of a response with one host."""
     labels = {'__name__': 'nvitop_gpu_utilization_ratio', 'instance': 'gpu01:9101', 'uuid': 'GPU-1'}
     return result((labels, '0.5'), **more)
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def free_port() -> int:
-    """Return a port that no program listens on."""
     with socket.socket() as found:
         found.bind(('127.0.0.1', 0))
         port: int = found.getsockname()[1]
@@ -41,7 +40,6 @@ def exposition(moments: Iterable[tuple[float, Iterable[Series]]]) -> Iterator[st
 
 
 def query(url: str, expression: str) -> list[Any]:
-    """Return the rows of the response to a query."""
     text = urllib.parse.urlencode({'query': expression})
     with urllib.request.urlopen(f'{url}/api/v1/query?{text}', timeout=PATIENCE) as response:
         rows: list[Any] = json.load(response)['data']['result']
@@ -64,7 +62,6 @@ def wait_for(
 
 @contextlib.contextmanager
 def started(command: list[str], url: str, log: pathlib.Path) -> Iterator[str]:
-    """Run a server until the end of the block."""
     with log.open('wb') as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
     try:
@@ -76,7 +73,6 @@ def started(command: list[str], url: str, log: pathlib.Path) -> Iterator[str]:
 
 
 def program(*names: str) -> str | None:
-    """Return the path of the first of these programs that is installed."""
     return next((path for path in map(shutil.which, names) if path), None)
 
 
@@ -84,7 +80,6 @@ def program(*names: str) -> str | None:
 def prometheus(
     folder: pathlib.Path, series: Iterable[str] | None = None, config: str = ''
 ) -> Iterator[str]:
-    """Run a Prometheus with series in the format of OpenMetrics; yield its URL."""
     data = folder / 'data'
     if series is not None:
         text = folder / 'series.txt'

@@ -13,8 +13,6 @@ from tests.waiting import wait_until
 
 
 class Session:
-    """An application on a terminal in memory."""
-
     def __init__(self, source: FleetSource, *, interval: float = 60) -> None:
         self.terminal = HeadlessTerminal(100, 30)
         options = Options()

@@ -16,7 +16,6 @@ collect_ignore = [] if os.name == 'posix' else ['test_posix_input.py']
 
 @pytest.fixture
 def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Set the local time zone to UTC."""
     with monkeypatch.context() as patch:
         patch.setenv('TZ', 'UTC')
         if hasattr(time, 'tzset'):
@@ -28,7 +27,6 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def child() -> Iterator[subprocess.Popen[bytes]]:
-    """Start a child process that waits for input."""
     environment = {'B_LAST': '2', 'A_FIRST': 'one\nline'}
     with subprocess.Popen(
         [sys.executable, '-S', '-c', 'print(flush=True); input()'],

@@ -39,17 +39,14 @@ def state_on(
 def frame_on(
     machine: str | Sample, width: int, height: int, *keys: str, view: ViewState | None = None
 ) -> Buffer:
-    """Draw the monitor on a machine after these keys."""
     return draw_frame(state_on(machine, width, height, *keys, view=view), History())
 
 
 def lines_on(machine: str | Sample, width: int, height: int, *keys: str) -> list[str]:
-    """Draw the monitor on a machine after these keys; return the text of its rows."""
     return frame_on(machine, width, height, *keys).lines()
 
 
 def lines_of(state: AppState, history: History | None = None) -> list[str]:
-    """Draw a state; return the text of its rows."""
     return draw_frame(state, history or History()).lines()
 
 
@@ -69,7 +66,6 @@ def click_hit(state: AppState, kind: str, value: Any, *, button: int = 1) -> Mou
 
 
 def text_of(state: AppState, history: History | None = None) -> str:
-    """Draw a state; return its text."""
     return '\n'.join(lines_of(state, history))
 
 

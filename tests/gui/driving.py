@@ -60,14 +60,12 @@ def state_of(
 
 
 def demand_of(state: AppState) -> Demand:
-    """Return what is measured for the screen."""
     demand = state.spec.demand(state)
     assert isinstance(demand, Demand)
     return demand
 
 
 def update_all(state: AppState, events: Iterable[Event]) -> Result:
-    """Return the state after several events, and the effects to carry out."""
     effects: tuple[Effect, ...] = ()
     for event in events:
         if event == KeyPressed('V') and state.origin.is_live:  # works only in a replay
@@ -78,12 +76,10 @@ def update_all(state: AppState, events: Iterable[Event]) -> Result:
 
 
 def after(state: AppState, *events: Event) -> AppState:
-    """Return the state after some events, without their effects."""
     return update_all(state, events)[0]
 
 
 def pressed(state: AppState, *keys: str) -> AppState:
-    """Return the state after pressing keys one after the other, without their effects."""
     return press(state, *keys)[0]
 
 
@@ -93,7 +89,6 @@ def arrived(state: AppState, sample: Sample) -> AppState:
 
 
 def press(state: AppState, *keys: str) -> tuple[AppState, tuple[Effect, ...]]:
-    """Press keys one after the other; return the state and all effects."""
     return update_all(state, tuple(KeyPressed(key) for key in keys))
 
 
@@ -109,7 +104,6 @@ def dialog_of(state: AppState) -> SignalDialog:
 
 
 def texts(state: AppState) -> list[str]:
-    """Return the texts of the notices on the screen."""
     return [notice.text for notice in state.notices]
 
 

@@ -50,12 +50,10 @@ _OTHERS = '123456789!#$%&*+-=?@^~αβγδεζηθλμξπρστφχψω'
 
 
 def assert_golden(name: str, buffer: Buffer) -> None:
-    """Fail unless the drawing is ``tests/golden/<name>.txt``."""
     assert_golden_text(name, golden_text(buffer))
 
 
 def assert_golden_text(name: str, drawn: str) -> None:
-    """Fail unless a text is ``tests/golden/<name>.txt``."""
     USED.add(name)
     path = FOLDER / f'{name}.txt'
     if UPDATE.enabled:
@@ -74,13 +72,11 @@ def unused() -> list[str]:
 
 
 def remove(names: Iterable[str]) -> None:
-    """Remove golden screens."""
     for name in names:
         (FOLDER / f'{name}.txt').unlink()
 
 
 def golden_text(buffer: Buffer) -> str:
-    """Return the drawing as text."""
     letters: dict[Style, str] = {}
     rows = [f'{buffer.width} x {buffer.height}']
     for y, line in enumerate(buffer.lines()):

@@ -41,24 +41,20 @@ class HeadlessTerminal:
         return self.frames[-1] if self.frames else Buffer(*self._size)
 
     def send(self, *events: Event) -> None:
-        """Send a batch of events. Any thread may call this."""
         with self._condition:
             self._batches.append(list(events))
             self._condition.notify_all()
 
     def press(self, *keys: str) -> None:
-        """Press keys, one batch each."""
         for key in keys:
             self.send(KeyPressed(key))
 
     def resize(self, width: int, height: int) -> None:
-        """Change the size and send the event for it."""
         self._size = (width, height)
         self.send(Resized(width, height))
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
-        """Record that the terminal is open for the block."""
         self.is_open = True
         try:
             yield
@@ -66,11 +62,9 @@ class HeadlessTerminal:
             self.is_open = False
 
     def size(self) -> tuple[int, int]:
-        """Return columns and rows."""
         return self._size
 
     def wait(self, timeout: float | None) -> list[Event]:
-        """Block until there is a batch of events, and return it."""
         with self._condition:
             if not self._batches and self._ends:
                 return [InputEnded()]
@@ -79,28 +73,23 @@ class HeadlessTerminal:
             return self._batches.pop(0) if self._batches else []
 
     def wake(self) -> None:
-        """Make :meth:`wait` return. Any thread may call this."""
         with self._condition:
             self._is_woken = True
             self._condition.notify_all()
 
     def draw(self, buffer: Buffer, theme: Theme) -> None:
-        """Keep the frame."""
         self.frames.append(buffer)
 
     def forget(self) -> None:
         """Do nothing: no other program can draw here."""
 
     def capture_mouse(self, captured: bool) -> None:
-        """Record whether the mouse is captured."""
         self.mouse_captured = captured
 
     def ring(self) -> None:
-        """Count the bells."""
         self.bells += 1
 
     def suspend(self) -> None:
-        """Count the suspensions and continue at once."""
         self.suspensions += 1
 
 

@@ -45,12 +45,10 @@ class RandomSamples:
         self.random = random.Random(seed)
 
     def text(self) -> str:
-        """Return plain text, or text with control and other unusual characters."""
         length = self.random.choice([0, 1, 3, 8, 19, 60])
         return ''.join(self.random.choices(CHARACTERS[: self.random.choice([10, 99])], k=length))
 
     def number(self, most: float) -> float | int | None:
-        """Return ``None``, zero, ``most`` or a number between."""
         value = self.random.choice([None, 0, most, self.random.uniform(0, most)])
         return value if value is None or self.random.random() < 0.5 else int(value)
 

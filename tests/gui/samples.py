@@ -77,7 +77,6 @@ def gpu(index: int, name: str, **fields: Any) -> DeviceSample:
 def mig(
     parent: DeviceSample, index: int, profile: str, gi: int, total: int, used: int
 ) -> DeviceSample:
-    """Return a MIG device of a GPU."""
     key = DeviceKey(parent.key.physical_index, index, f'MIG-{parent.key.physical_index}-{index}')
     info = DeviceInfo(
         key,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pyte
 import pyte.graphics
 import pytest
@@ -16,7 +14,6 @@ from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.theme import DEFAULT, THEMES, Look, theme_named
 from nvitop.gui.render.width import cell_width, safe
 
-DARK = theme_named('dark')
 NAMES = [theme.name for theme in THEMES]
 WIDTH, HEIGHT = 16, 3
 STYLES = st.builds(
@@ -38,7 +35,6 @@ def drawn(writes: list[tuple[int, int, str, Style]]) -> Buffer:
 
 
 def color_name(color: int, base: int) -> str:
-    """Return the name in pyte of a color of the palette."""
     if color == DEFAULT:
         return 'default'
     if color < 16:
@@ -70,20 +66,6 @@ def test_terminal_shows_the_buffer(
                 assert cell.fg == color_name(look.foreground, 30)
                 assert (cell.bold, cell.italics, cell.blink) == (look.bold, look.italic, look.blink)
         assert screen.buffer[y][WIDTH] == screen.default_char
-
-
-@given(st.lists(WRITES, max_size=8), st.sampled_from([0, 8, 16, 256]))
-def test_each_line_can_be_printed_alone(
-    writes: list[tuple[int, int, str, Style]], colors: int
-) -> None:
-    buffer = drawn(writes)
-    output = to_ansi(buffer, DARK, colors)
-    assert output.count('\n') == HEIGHT
-    for line, text in zip(output.splitlines(), buffer.lines()):
-        assert re.sub('\x1b\\[[0-9;]*m', '', line).rstrip(' ') == text
-        codes: list[str] = re.findall('\x1b\\[([0-9;]*)m', line)
-        assert not codes or codes[-1] == ''
-        assert colors or not codes
 
 
 @pytest.mark.parametrize(

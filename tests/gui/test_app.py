@@ -91,18 +91,6 @@ def test_samples_are_recorded_while_the_display_is_frozen() -> None:
     assert sum(value is not None for value in values) >= 19
 
 
-def test_error_in_a_view_restores_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> object:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr('nvitop.gui.app.draw_frame', broken)
-    terminal = HeadlessTerminal()
-    app = App(terminal, AppState(MONITOR))
-    with pytest.raises(ZeroDivisionError):
-        app.run(FakeMeasuring())
-    assert not terminal.is_open
-
-
 @pytest.mark.parametrize(('keys', 'shown'), [('', True), ('t', False), ('!', True)])
 def test_counters_are_read_only_while_their_history_is_visible(keys: str, shown: bool) -> None:
     state = state_of(SAMPLES['h100x8'])

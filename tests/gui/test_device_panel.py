@@ -53,7 +53,6 @@ def lines_of(device: DeviceSample, lines: int = 1, width: int = 100) -> list[str
 
 
 def styles_of(buffer: Buffer, text: str) -> set[Style]:
-    """Return the styles of all pieces of a panel that contain a text."""
     return {
         style for y in range(buffer.height) for _, drawn, style in buffer.row(y) if text in drawn
     }

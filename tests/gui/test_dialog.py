@@ -43,7 +43,6 @@ def asked(key: str = 'K', width: int = 120, height: int = 40) -> AppState:
 
 
 def targets_of(state: AppState) -> list[int]:
-    """Return the PIDs of the targets of the dialog."""
     return [target.key.pid for target in dialog_of(state).targets]
 
 
@@ -59,7 +58,6 @@ def line_of(process: ProcessSample, note: str = '') -> str:
 
 
 def without(sample: Sample, *pids: int) -> Sample:
-    """Return the sample after these processes have exited."""
     return sample._replace(
         processes=tuple(p for p in sample.processes if p.key.pid not in pids),
         host_processes=tuple(p for p in sample.host_processes if p.pid not in pids),

@@ -11,7 +11,6 @@ from cogapp import Cog
 
 from docs import animation, charts, pictures, tables
 from nvitop.gui.model.device_columns import DEVICE_COLUMNS
-from nvitop.gui.render.theme import theme_named
 from nvitop.gui.view.panels import device
 from tests.gui.drawing import lines_on
 from tests.gui.samples import SAMPLES
@@ -34,19 +33,12 @@ def test_every_command_has_a_table_of_its_options() -> None:
 
 
 @pytest.mark.usefixtures('utc')
-@pytest.mark.parametrize('name', pictures.PICTURES)
-def test_pictures_are_current(name: str) -> None:
-    if name == 'page' and not hasattr(pynvml, 'nvmlDeviceGetNumaNodeId'):
-        pytest.skip('this binding lacks functions')
-    drawn = pictures.to_svg(pictures.draw(pictures.PICTURES[name]), theme_named('dark'))
-    stored = (pictures.FOLDER / f'{name}.svg').read_text(encoding='utf-8')
-    assert drawn == stored, 'run: make pictures'
-
-
-def test_picture_of_the_fleet_is_current() -> None:
-    drawn = pictures.to_svg(pictures.draw_fleet_picture(), theme_named('dark'))
-    stored = (DOCS / 'images' / 'fleet.svg').read_text(encoding='utf-8')
-    assert drawn == stored, 'run: make pictures'
+def test_pictures_are_current() -> None:
+    if not hasattr(pynvml, 'nvmlDeviceGetNumaNodeId'):
+        pytest.skip('NOT TESTED: the page of a GPU lacks values with this old binding')
+    for name, drawn in {**pictures.drawings(), **charts.drawings()}.items():
+        stored = (pictures.FOLDER / f'{name}.svg').read_text(encoding='utf-8')
+        assert drawn == stored, f'{name}: run: make pictures'
 
 
 @pytest.mark.slow
@@ -57,19 +49,6 @@ def test_picture_of_the_fleet_is_current() -> None:
 @pytest.mark.usefixtures('utc')
 def test_moving_picture_is_current() -> None:
     assert animation.draw() == animation.FILE.read_text(encoding='utf-8'), 'run: make pictures'
-
-
-@pytest.mark.parametrize('name', charts.CHARTS)
-def test_charts_are_current(name: str) -> None:
-    stored = (DOCS / 'images' / f'{name}.svg').read_text(encoding='utf-8')
-    assert charts.CHARTS[name]() == stored, 'run: make pictures'
-
-
-def test_every_image_is_used() -> None:
-    text = ''.join(path.read_text(encoding='utf-8') for path in DOCS.rglob('*.md'))
-    assert set(re.findall(r'images/(\w+)[.]svg', text)) == {
-        path.stem for path in (DOCS / 'images').iterdir()
-    }
 
 
 def test_example_of_a_column_appears_at_the_width_in_its_page(

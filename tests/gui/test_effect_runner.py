@@ -135,7 +135,6 @@ def test_hanging_environment_does_not_block_signals(
 
 
 def never(pid: int, number: int) -> None:
-    """Replaces os.kill where nothing may be signaled."""
     raise AssertionError((pid, number))
 
 

@@ -46,7 +46,6 @@ def panel(
 
 
 def style_of(buffer: Buffer, text: str) -> Style:
-    """Return the style of the first piece with a text."""
     return next(
         style for y in range(buffer.height) for _, piece, style in buffer.row(y) if text in piece
     )

@@ -127,8 +127,6 @@ def runs(shortest: int) -> st.SearchStrategy[list[Step]]:
 
 
 class Run(HeadlessTerminal, EffectRunner):
-    """One run of the application: its terminal, its clock, and the runner of its effects."""
-
     def __init__(self, size: tuple[int, int], steps: list[Step], state: AppState) -> None:
         HeadlessTerminal.__init__(self, *size, ends=True)
         self.app = App(self, state, runner=self, monotonic=lambda: self.now)

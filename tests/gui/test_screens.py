@@ -103,14 +103,12 @@ def test_missing_process_is_unknown_if_its_gpu_does_not_respond() -> None:
 
 
 def environment_of(width: int, height: int, *keys: str) -> AppState:
-    """Return the environment screen after the environment was read, and after these keys."""
     state = state_on('one', width, height, 'Down', 'e')
     read = EnvironmentRead(state.environ.pid, state.environ.start_time, ENVIRONMENT)
     return update_all(state, (read, *map(KeyPressed, keys)))[0]
 
 
 def inside(state: AppState) -> list[str]:
-    """Return the lines inside the frame."""
     return [line[1:-1].strip() for line in lines_of(state)[2:-1]]
 
 

@@ -23,7 +23,6 @@ from tests.gui.samples import ENVIRONMENT, with_families
 
 
 def row_of_selected(state: AppState) -> int | None:
-    """Return the row of the list that shows the selected line."""
     index = current_line(state)
     if index is None:
         return None

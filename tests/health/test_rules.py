@@ -74,130 +74,48 @@ def test_a_healthy_device_and_a_device_without_values_have_no_findings() -> None
     assert found(healthy, DeviceSample(DeviceKey(4), DeviceInfo(DeviceKey(4), 4))) == ()
 
 
-@pytest.mark.parametrize(
-    ('values', 'expected'),
-    [
-        ({'status': 'lost', 'reason': 'GPU is lost'}, 'lost critical GPU is lost'),
-        (
-            {'status': 'timed out', 'reason': 'no response for 9 s'},
-            'not_responding critical no response for 9 s',
-        ),
-        ({'status': 'error', 'reason': 'Unknown Error'}, 'failing critical Unknown Error'),
-        ({'recovery_action': 'GPU Reset'}, 'reset_needed critical recovery action: GPU Reset'),
-        (
-            {'recovery_action': 'Drain and Reset'},
-            'reset_needed critical recovery action: Drain and Reset',
-        ),
-        ({'recovery_action': 'Node Reboot'}, 'reboot_needed critical recovery action: Node Reboot'),
-        ({'recovery_action': 'Drain P2P'}, 'recovery_needed critical recovery action: Drain P2P'),
-        ({'temperature_celsius': 91}, 'hot warning 91°C, slows down at 89°C'),
-        ({'temperature_celsius': 89}, 'hot warning 89°C, slows down at 89°C'),
-        (
-            {
-                'temperature_celsius': 91,
-                'clock_event_reasons': ('hw_thermal_slowdown',),
-                'sm_clock_mhz': 1005,
-            },
-            'hot warning 91°C, slows down at 89°C; SM clock 1005 of 1980 MHz',
-        ),
-        ({'temperature_celsius': 84}, 'hot warning 84°C, slows down at 89°C'),
-        (
-            {'clock_event_reasons': ('hw_slowdown', 'hw_thermal_slowdown'), 'sm_clock_mhz': 1005},
-            'thermal_slowdown warning SM clock 1005 of 1980 MHz',
-        ),
-        (
-            {'clock_event_reasons': ('hw_slowdown', 'hw_power_brake_slowdown')},
-            'power_brake warning',
-        ),
-        ({'clock_event_reasons': ('hw_slowdown',)}, 'hardware_slowdown warning'),
-        (
-            {
-                'clock_event_reasons': ('sw_power_cap',),
-                'power_usage_mw': 699_600,
-                'power_limit_mw': 700_000,
-            },
-            'power_cap info 700 of 700 W',
-        ),
-        (
-            {'clock_event_reasons': ('sw_thermal_slowdown',), 'temperature_celsius': 83},
-            'thermal_cap info 83°C',
-        ),
-        (
-            {
-                'gpu_utilization_percent': 100,
-                'performance_state': 'P8',
-                'power_usage_mw': 12_000,
-                'power_limit_mw': 145_000,
-            },
-            'implausible warning 100 % at 12 W in P8',
-        ),
-        (
-            {
-                'gpu_utilization_percent': 99,
-                'performance_state': 'P8',
-                'sm_clock_mhz': 210,
-                'power_limit_mw': None,
-                'power_usage_mw': None,
-            },
-            'implausible warning 99 % at 210 MHz in P8',
-        ),
-        (
-            {'total_volatile_uncorrected_ecc_errors': 3},
-            'memory_errors critical 3 uncorrected ECC errors since the driver was loaded',
-        ),
-        (
-            {'remapped_rows_pending': True},
-            'remap_pending warning a memory row will be remapped at the next reset',
-        ),
-        (
-            {'remapped_rows_failure': True},
-            'remap_failed critical a memory row could not be remapped',
-        ),
-        (
-            {'remapping_banks_none': 1},
-            'remap_exhausted warning 1 memory bank has no spare rows',
-        ),
-        (
-            {'sram_threshold_exceeded': True},
-            'sram_errors critical more SRAM errors over its life than the limit of the driver',
-        ),
-        ({'fabric_state': 'Not Started'}, 'fabric critical state: Not Started'),
-        (
-            {'fabric_state': 'In Progress', 'nvlink_down_count': 0},
-            'fabric critical state: In Progress',
-        ),
-        (
-            {**BUSY, 'pcie_link_generation': 5, 'pcie_link_width': 8},
-            'pcie_link warning Gen5 x8, possible Gen5 x16',
-        ),
-        (
-            {**BUSY, 'pcie_link_generation': 3, 'pcie_link_width': 16},
-            'pcie_link warning Gen3 x16, possible Gen5 x16',
-        ),
-        ({'nvlink_down_count': 2}, 'nvlink_down warning 2 of 18 links are down'),
-        (
-            {'nvlink_down_count': 2, 'fabric_state': 'Completed'},
-            'nvlink_down critical 2 of 18 links are down',
-        ),
-        (
-            {'extended': (('retired_pages_pending', True),)},
-            'retired_pages warning pages of memory will be retired when the driver is loaded again',
-        ),
-        (
-            {'retired_pages_double_bit_ecc': 60},
-            'retired_pages warning 60 of 64 pages of memory are retired',
-        ),
-        (
-            {'retired_pages_double_bit_ecc': 14, 'retired_pages_single_bit_ecc': 50},
-            'retired_pages critical 64 of 64 pages of memory are retired',
-        ),
-        (
-            {'extended': (('inforom_checksum_validation', 'invalid'),)},
-            'inforom warning the checksum of its inforom is wrong',
-        ),
-    ],
-)
-def test_each_rule_has_its_severity_and_evidence(values: dict[str, Any], expected: str) -> None:
+#: Finding of a device with these values.
+RULES = """
+lost critical GPU is lost  |  status='lost', reason='GPU is lost'
+not_responding critical no response for 9 s  |  status='timed out', reason='no response for 9 s'
+failing critical Unknown Error  |  status='error', reason='Unknown Error'
+reset_needed critical recovery action: GPU Reset  |  recovery_action='GPU Reset'
+reset_needed critical recovery action: Drain and Reset  |  recovery_action='Drain and Reset'
+reboot_needed critical recovery action: Node Reboot  |  recovery_action='Node Reboot'
+recovery_needed critical recovery action: Drain P2P  |  recovery_action='Drain P2P'
+hot warning 91°C, slows down at 89°C  |  temperature_celsius=91
+hot warning 89°C, slows down at 89°C  |  temperature_celsius=89
+hot warning 91°C, slows down at 89°C; SM clock 1005 of 1980 MHz  |  temperature_celsius=91, clock_event_reasons=('hw_thermal_slowdown',), sm_clock_mhz=1005
+hot warning 84°C, slows down at 89°C  |  temperature_celsius=84
+thermal_slowdown warning SM clock 1005 of 1980 MHz  |  clock_event_reasons=('hw_slowdown', 'hw_thermal_slowdown'), sm_clock_mhz=1005
+power_brake warning  |  clock_event_reasons=('hw_slowdown', 'hw_power_brake_slowdown')
+hardware_slowdown warning  |  clock_event_reasons=('hw_slowdown',)
+power_cap info 700 of 700 W  |  clock_event_reasons=('sw_power_cap',), power_usage_mw=699_600, power_limit_mw=700_000
+thermal_cap info 83°C  |  clock_event_reasons=('sw_thermal_slowdown',), temperature_celsius=83
+implausible warning 100 % at 12 W in P8  |  gpu_utilization_percent=100, performance_state='P8', power_usage_mw=12_000, power_limit_mw=145_000
+implausible warning 99 % at 210 MHz in P8  |  gpu_utilization_percent=99, performance_state='P8', sm_clock_mhz=210, power_limit_mw=None, power_usage_mw=None
+memory_errors critical 3 uncorrected ECC errors since the driver was loaded  |  total_volatile_uncorrected_ecc_errors=3
+remap_pending warning a memory row will be remapped at the next reset  |  remapped_rows_pending=True
+remap_failed critical a memory row could not be remapped  |  remapped_rows_failure=True
+remap_exhausted warning 1 memory bank has no spare rows  |  remapping_banks_none=1
+sram_errors critical more SRAM errors over its life than the limit of the driver  |  sram_threshold_exceeded=True
+fabric critical state: Not Started  |  fabric_state='Not Started'
+fabric critical state: In Progress  |  fabric_state='In Progress', nvlink_down_count=0
+pcie_link warning Gen5 x8, possible Gen5 x16  |  **BUSY, pcie_link_generation=5, pcie_link_width=8
+pcie_link warning Gen3 x16, possible Gen5 x16  |  **BUSY, pcie_link_generation=3, pcie_link_width=16
+nvlink_down warning 2 of 18 links are down  |  nvlink_down_count=2
+nvlink_down critical 2 of 18 links are down  |  nvlink_down_count=2, fabric_state='Completed'
+retired_pages warning pages of memory will be retired when the driver is loaded again  |  extended=(('retired_pages_pending', True),)
+retired_pages warning 60 of 64 pages of memory are retired  |  retired_pages_double_bit_ecc=60
+retired_pages critical 64 of 64 pages of memory are retired  |  retired_pages_double_bit_ecc=14, retired_pages_single_bit_ecc=50
+inforom warning the checksum of its inforom is wrong  |  extended=(('inforom_checksum_validation', 'invalid'),)
+"""
+
+
+@pytest.mark.parametrize('row', RULES.strip().splitlines())
+def test_each_rule_has_its_severity_and_evidence(row: str) -> None:
+    expected, _, text = row.partition('  |  ')
+    values = eval(f'dict({text})')
     assert outcome(device(**values)) == [expected]
     (finding,) = found(device(**values))
     assert finding.device == DeviceKey(3, -1, 'GPU-3')

@@ -71,7 +71,6 @@ class System:
             (self.state / 'candidates' / name).write_text('570.133.07-0ubuntu1\n')
 
     def install(self, *services: str) -> None:
-        """Install and load an old driver, and start services."""
         (self.state / 'installed/nvidia-driver-535').write_text('535.54.03-0ubuntu1\n')
         files = [
             'modules/nvidia',

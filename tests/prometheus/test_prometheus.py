@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import gzip
-import http.client
 import importlib
 import json
 import os
@@ -16,12 +15,10 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import urllib.parse
 import urllib.request
 from typing import Any, Iterator
 
-import psutil
 import pytest
 
 from nvitop.exporter.dialects import DIALECT_NAMES
@@ -131,28 +128,12 @@ def fetch(url: str, **headers: str) -> bytes:
         return gzip.decompress(body) if response.headers['Content-Encoding'] == 'gzip' else body
 
 
-def scrape(port: int, count: int) -> list[float]:
-    """Scrape over one connection; return the seconds that each scrape took."""
-    connection = http.client.HTTPConnection('127.0.0.1', port, timeout=PATIENCE)
-    times = []
-    for _ in range(count):
-        started = time.perf_counter()
-        connection.request('GET', '/metrics', headers={'Accept-Encoding': 'gzip'})
-        assert connection.getresponse().read()
-        times.append(time.perf_counter() - started)
-    connection.close()
-    return times
-
-
 def parser(name: str) -> Any:
-    """Return a parser of prometheus-client; it has no complete types."""
     module: Any = importlib.import_module(f'prometheus_client.{name}')
     return module.text_string_to_metric_families
 
 
 class Machine:
-    """An exporter with all dialects."""
-
     def __init__(self, scenario: str | None, directory: pathlib.Path, name: str) -> None:
         if scenario is not None and '\n' in scenario:
             (directory / f'{name}.toml').write_text(scenario)
@@ -302,16 +283,3 @@ def test_queries_for_dcgm_have_the_values_of_own_series(
         assert pair[0] == pytest.approx(pair[1], rel=0.05)
         values[name] = pair[0]
     assert any(values.values())
-
-
-def test_scrapes_are_fast_and_need_no_more_memory(machines: dict[str, Machine]) -> None:
-    machine = machines['dgx-h100']
-    process = psutil.Process(machine.process.pid)
-    scrape(machine.port, 2000)
-    before = process.memory_info().rss
-    times = sorted(scrape(machine.port, int(os.environ.get('NVITOP_SCRAPES', '10000'))))
-    grown = process.memory_info().rss - before
-    print(
-        f'\np99 of a scrape: {times[len(times) * 99 // 100] * 1000:.1f} ms, growth: {grown} bytes'
-    )
-    assert grown < 4 << 20

@@ -13,7 +13,6 @@ from tests.waiting import PATIENCE
 
 
 def add_nvitop(folder: pathlib.Path) -> None:
-    """Add the program to a directory."""
     nvitop = folder / 'nvitop'
     nvitop.write_text(f'#!/bin/sh\nexec {sys.executable} -m nvitop "$@"\n')
     nvitop.chmod(0o755)
