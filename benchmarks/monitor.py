@@ -24,29 +24,36 @@ import psutil
 from benchmarks.pseudoterminal import Pseudoterminal
 
 DOWN, UP = '\x1b[B', '\x1b[A'
-#: Kinds of keys: what has an effect and what undoes it, pressed in turn.
+#: Pressed first: processes one by one, one of them selected, for keys that act on it; and tagged, in
+#: case it is another user's.
+FIRST_KEYS = ('J', DOWN, DOWN, ' ')
+#: Kinds of keys: what has an effect and what undoes it, pressed in turn. None is Esc,
+#: which is recognized after a pause only.
 KEYS = {
     'arrow': (DOWN, UP),
-    'help': ('h', 'q'),
-    'tree': ('t', 'q'),
+    'help': ('h', 'h'),
+    'tree': ('t', 't'),
     'signal dialog': ('T', 'n'),
-    'graphs of a process': ('\r', 'q'),
-    'environment': ('e', 'q'),
+    'graphs of a process': ('\r', '\r'),
+    'environment': ('e', 'e'),
     'users': ('U', 'q'),
-    'problems': ('!', 'q'),
-    'columns': ('C', 'q'),
+    'problems': ('!', '!'),
+    'columns': ('C', 'C'),
     'sort order': ('.', ','),
     'compact panels': ('c', 'a'),
     'full panels': ('f', 'a'),
     'metric of a graph': ('g', 'g'),
     'pause': ('z', 'z'),
-    'filter': ('\\', 'p', '\x1b'),
+    'filter': ('\\', 'p', '\x7f', '\r'),
     'theme': ('L', 'L'),
 }
 #: Time (seconds) without output after which a frame is complete.
 QUIET_SECONDS = 0.03
 #: Maximum time (seconds) to wait for the effect of a key.
 NO_ANSWER_SECONDS = 2.0
+#: Maximum time (seconds) to the first output after a key whose effect is certain. The clock on the
+#: screen changes each second, and would be taken for an effect.
+NO_EFFECT_SECONDS = 0.7
 #: Maximum time (seconds) to wait until all programs have started.
 NO_BEGIN_SECONDS = 60.0
 COLUMNS, ROWS = 180, 60
@@ -108,7 +115,8 @@ def switches(pid: int) -> int:
 def working_process(terminal: Pseudoterminal) -> psutil.Process:
     """Return the process that does the work: the child if the program only waits for it."""
     process = psutil.Process(terminal.process.pid)
-    return next(iter(process.children()), process)
+    # Other children are the processes of a simulated machine.
+    return max([process, *process.children()], key=lambda each: each.cpu_times().user)
 
 
 def measure_rest(terminal: Pseudoterminal, seconds: float, calls: str) -> Rest:
@@ -131,11 +139,13 @@ def measure_rest(terminal: Pseudoterminal, seconds: float, calls: str) -> Rest:
     )
 
 
-def answer(terminal: Pseudoterminal, act: Callable[[], object]) -> tuple[float, float]:
+def answer(
+    terminal: Pseudoterminal, act: Callable[[], object], limit: float = NO_ANSWER_SECONDS
+) -> tuple[float, float]:
     """Return the seconds from a key or a resize to the first and to the last byte of its effect."""
     started = time.perf_counter()
     act()
-    data = terminal.read(NO_ANSWER_SECONDS)
+    data = terminal.read(limit)
     first = last = time.perf_counter()
     while data:
         last = time.perf_counter()
@@ -157,8 +167,13 @@ def measure_answers(
     return answers
 
 
-def measure_kinds(terminal: Pseudoterminal, count: int) -> dict[str, list[float]]:
-    """Return the milliseconds to the last byte of the effect of each kind of key, and of a resize."""
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time of all threads of a process. That of ``/proc`` counts hundredths."""
+    return time.clock_gettime((~pid << 3) | 2)  # as clock_getcpuclockid of the C library
+
+
+def measure_kinds(terminal: Pseudoterminal, count: int) -> dict[str, list[tuple[float, float]]]:
+    """Return milliseconds to the last byte of the effect, and of CPU, for kinds of keys and a resize."""
     chance = random.Random(1)
     actions: dict[str, list[Callable[[], object]]] = {
         name: [partial(terminal.type, key) for key in keys] for name, keys in KEYS.items()
@@ -167,11 +182,21 @@ def measure_kinds(terminal: Pseudoterminal, count: int) -> dict[str, list[float]
         partial(terminal.resize, COLUMNS - 1, ROWS - 1),
         partial(terminal.resize, COLUMNS, ROWS),
     ]
-    found: dict[str, list[float]] = {name: [] for name in actions}
+    for key in FIRST_KEYS:
+        terminal.type(key)
+        drain(terminal, 0.5)
+    pid = working_process(terminal).pid
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in actions}
     for name, acts in actions.items():
         for i in range(count - count % len(acts)):
             drain(terminal, chance.uniform(0.05, 0.3))
-            found[name].append(1000 * answer(terminal, acts[i % len(acts)])[1])
+            before = cpu_seconds(pid)
+            first, last = answer(terminal, acts[i % len(acts)], NO_EFFECT_SECONDS)
+            if terminal.process.poll() is not None:
+                raise SystemExit(f'{name}: nvitop has exited: {terminal.errors()}')
+            if first >= NO_EFFECT_SECONDS:
+                raise SystemExit(f'{name}: key {i % len(acts) + 1} of the kind has no effect')
+            found[name].append((1000 * last, 1000 * (cpu_seconds(pid) - before)))
     return found
 
 
@@ -247,10 +272,17 @@ def print_kinds(command: Sequence[str], count: int) -> None:
         command, os.path.join(folder, 'calls')
     ) as terminal:
         found = measure_kinds(terminal, count)
-    found['all'] = [value for values in found.values() for value in values]
-    print(f'{"key, to the last byte":36} {"median ms":>10} {"p99 ms":>10}')
-    for name, values in found.items():
-        print(f'{name:36} {statistics.median(values):10.2f} {quantile(values, 0.99):10.2f}')
+    found['all'] = [pair for pairs in found.values() for pair in pairs]
+    print(f'load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs')
+    print(
+        f'{"to the last byte":24} {"median ms":>10} {"p99 ms":>10} {"CPU: median":>12} {"p99":>8}'
+    )
+    for name, pairs in found.items():
+        times, cpu = zip(*pairs)
+        print(
+            f'{name:24} {statistics.median(times):10.2f} {quantile(times, 0.99):10.2f}'
+            f' {statistics.median(cpu):12.2f} {quantile(cpu, 0.99):8.2f}'
+        )
 
 
 def main() -> None:

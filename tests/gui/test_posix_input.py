@@ -71,6 +71,24 @@ def test_replies_are_read_before_the_terminal_is_left(
     assert source.wait(PATIENCE) == [KeyPressed('x')]
 
 
+def test_escape_is_not_late_in_a_terminal_that_never_replies(
+    keyboard: tuple[PosixInput, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, write = keyboard
+    now = 100.0
+
+    def monotonic() -> float:
+        nonlocal now
+        now += 0.02
+        return now
+
+    monkeypatch.setattr('nvitop.gui.term.posix.time', types.SimpleNamespace(monotonic=monotonic))
+    source.expect_replies()
+    now += 2 * PATIENCE
+    os.write(write, b'\x1b')
+    assert source.wait(0.5) == [KeyPressed('Esc')]
+
+
 def test_other_threads_can_wake_the_wait(keyboard: tuple[PosixInput, int]) -> None:
     source, _ = keyboard
     thread = threading.Thread(target=source.wake)

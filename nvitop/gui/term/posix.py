@@ -123,6 +123,8 @@ class PosixInput:
         if self._decoder.is_pasting and time.monotonic() - self._read_at > PASTE_PAUSE:
             return [*self._decoder.end_paste()]
         deadline = None if timeout is None else time.monotonic() + timeout
+        if time.monotonic() > self._replies_until:  # the terminal replies to nothing
+            self._decoder.awaits_reply = False
         while True:
             delay = REPLY_SECONDS if self._decoder.is_in_reply else self._delay
             flush_at = self._read_at + delay if self._decoder.is_waiting else None
