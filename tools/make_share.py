@@ -115,10 +115,6 @@ ENVIRONMENT: Mapping[str, Mapping[str, str]] = {
         'CUDA_VISIBLE_DEVICES': 'Devices of --only-visible.',
         'NVITOP_MONITOR_MODE': 'Comma-separated words: one of auto, full, compact; colorful or '
         'plain; light or dark; readonly.',
-        'NVITOP_GPU_UTILIZATION_THRESHOLDS': 'Two comma-separated percentages, like '
-        '--gpu-util-thresh.',
-        'NVITOP_MEMORY_UTILIZATION_THRESHOLDS': 'Two comma-separated percentages, like '
-        '--mem-util-thresh.',
         'NO_COLOR, ANSI_COLORS_DISABLED': 'If set: never use colors.',
         'FORCE_COLOR': 'If set: color the report even if the output is not a terminal.',
         **_SIMULATION,

@@ -35,7 +35,6 @@ from nvitop.console.options import (
     WITHOUT_ROW,
     Invocation,
     Options,
-    parse_thresholds,
 )
 
 _EXAMPLES = """\
@@ -173,28 +172,6 @@ def _add_theme(group: argparse._ActionsContainer, option: Option, default: objec
     add('--no-light', const='dark', help=argparse.SUPPRESS)
 
 
-def _store_percentages(namespace: argparse.Namespace, dest: str, words: list[str]) -> None:
-    setattr(namespace, dest, _percentages(words, repr(' '.join(words))))
-
-
-def _percentages(words: list[str], shown: str) -> tuple[int, int]:
-    try:
-        low, high = parse_thresholds(words)
-    except ValueError:
-        raise ValueError(f'must be two whole numbers from 1 to 99, not {shown}') from None
-    if int(words[0]) != low:
-        raise ValueError(f'the lower percentage must come first, not {shown}')
-    return low, high
-
-
-#: Two percentages; Options has the lower one first.
-PERCENTAGES = Kind(
-    {'nargs': 2, 'metavar': 'PERCENT', 'action': storing(_store_percentages)},
-    'two percentages',
-    lambda value, _: _percentages([str(item) for item in _list(value)], repr(value)),
-)
-
-
 def _split(text: str) -> tuple[str, ...]:
     return tuple(text.replace(',', ' ').replace('-', '_').split())
 
@@ -274,15 +251,9 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option('pids', Kind({'metavar': 'PID', 'nargs': '+', 'type': separated(whole_number(1))}), ('-p', '--pid'), 'show only these processes'),
     ),
     'colors': (
-        Option('colorful', SWITCH, ('--colorful',), 'accepted for nvitop 1, without effect: each metric has one color',
-               'colorful', 'accepted for nvitop 1, without effect'),
         Option('force_color', SWITCH, ('--force-color',), 'color the report even if the output is not a terminal', applies='report'),
-        Option('theme', one_of(THEME_NAMES)._replace(add=_add_theme), ('--theme',), 'set the colors (default: auto, which is dark or light like the background of the terminal, and dark if that is unknown; classic has the colors of nvitop 1.7)',
+        Option('theme', one_of(THEME_NAMES)._replace(add=_add_theme), ('--theme',), 'set the colors (default: auto, which is dark or light like the background of the terminal, and dark if that is unknown)',
                'theme', 'colors; auto is dark or light like the background of the terminal'),
-        Option('gpu_thresholds', PERCENTAGES, ('--gpu-util-thresh',), 'color GPU utilization as moderate and as heavy from these values on, 1 to 99 (default: 10 75)',
-               'gpu-utilization-thresholds', 'percentages at which GPU utilization is moderate and heavy'),
-        Option('memory_thresholds', PERCENTAGES, ('--mem-util-thresh',), 'color memory utilization as moderate and as heavy from these values on, 1 to 99 (default: 10 80)',
-               'memory-utilization-thresholds', 'percentages at which memory utilization is moderate and heavy'),
         # A table must be last in a file.
         Option('keys', KEY_TABLE, (), 'keys of the monitor; each list replaces the default keys of an action', 'keys', applies='monitor'),
     ),
@@ -328,6 +299,14 @@ def make_parser() -> ArgumentParser:
         for option in rows:
             if option.flags:
                 option.kind.add(group, option, argparse.SUPPRESS)
+    for flag, count in (('--colorful', 0), ('--gpu-util-thresh', 2), ('--mem-util-thresh', 2)):
+        group.add_argument(
+            flag,
+            nargs=count,
+            metavar='PERCENT',
+            action=storing(lambda *_: None),
+            help='accepted for nvitop 1, without effect: each metric has one color',
+        )
     _add_configuration(parser)
     return parser
 

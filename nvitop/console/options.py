@@ -13,8 +13,8 @@ from nvitop.basics.toml import suggestion
 #: Sizes of the device panel; ``auto`` depends on the height of the terminal.
 MODES = ('auto', 'full', 'compact')
 #: Names of the themes; their colors are in ``gui.render.theme``. ``auto`` is dark or light, whatever
-#: the background of the terminal is; ``classic`` has the colors of nvitop 1.7.
-THEME_NAMES = ('auto', 'dark', 'light', 'classic', 'mono', 'colorblind')
+#: the background of the terminal is.
+THEME_NAMES = ('auto', 'dark', 'light', 'mono', 'colorblind')
 #: Where names of containers and pods are looked up: in files that every user may read, also in the
 #: sockets of Docker and Podman, or nowhere.
 OWNER_NAMES = ('files', 'sockets', 'none')
@@ -28,13 +28,6 @@ SCROLL_BACKS = 0.0, 86400.0
 #: Fields of :class:`Options` without a row in :mod:`nvitop.console.option_table`: other options and
 #: the files that are read set them.
 WITHOUT_ROW = frozenset({'monitor', 'config_path'})
-
-
-class Thresholds(NamedTuple):
-    """Percentages at which a utilization counts as moderate and as heavy."""
-
-    gpu: tuple[int, int] = (10, 75)
-    memory: tuple[int, int] = (10, 80)
 
 
 class Options(NamedTuple):
@@ -53,11 +46,8 @@ class Options(NamedTuple):
     scroll_back: float = 3600.0
     ascii: bool = False
     readonly: bool = False
-    colorful: bool | None = None
     force_color: bool = False
     theme: str = 'auto'
-    gpu_thresholds: tuple[int, int] = (10, 75)
-    memory_thresholds: tuple[int, int] = (10, 80)
     show_host: bool = True
     flat: bool = False
     hints: bool = True
@@ -82,11 +72,6 @@ class Options(NamedTuple):
     #: ``None``: the real machine, this one.
     demo: str | None = None
     ssh: str | None = None
-
-    @property
-    def thresholds(self) -> Thresholds:
-        """The percentages at which utilizations count as moderate and as heavy."""
-        return Thresholds(self.gpu_thresholds, self.memory_thresholds)
 
 
 #: Name in the table of keys for a whole set of keys.
@@ -118,16 +103,6 @@ def environment_problems(environ: Mapping[str, str]) -> list[str]:
     modes = [mode for mode in MODES if mode in words]
     if len(modes) > 1:
         found.append(f'{variable}: {" and ".join(modes)} exclude each other')
-    for name in ('GPU', 'MEMORY'):
-        variable = f'NVITOP_{name}_UTILIZATION_THRESHOLDS'
-        text = environ.get(variable)
-        try:
-            if text:
-                parse_thresholds(text.split(',')[:2])
-        except ValueError:
-            found.append(
-                f'{variable}: expected two percentages from 1 to 99 such as 10,80, not {text!r}'
-            )
     return found
 
 
@@ -135,36 +110,19 @@ def parse_environment(environ: Mapping[str, str]) -> dict[str, object]:
     """Make a layer from environment variables. Invalid values are ignored.
 
     ``NVITOP_MONITOR_MODE`` is a comma-separated list: exactly one of ``auto``, ``full`` and
-    ``compact`` sets the mode; ``plain`` overrides ``colorful``, ``dark`` overrides ``light``;
-    ``readonly`` disables signals. ``NVITOP_GPU_UTILIZATION_THRESHOLDS`` and
-    ``NVITOP_MEMORY_UTILIZATION_THRESHOLDS`` are two comma-separated percentages.
+    ``compact`` sets the mode; ``dark`` overrides ``light``; ``readonly`` disables signals;
+    ``colorful`` and ``plain``, of nvitop 1, have no effect.
     """
     layer: dict[str, object] = {}
     words = {word.strip().lower() for word in environ.get('NVITOP_MONITOR_MODE', '').split(',')}
     modes = words.intersection(MODES)
     if len(modes) == 1:
         layer['mode'] = modes.pop()
-    if 'colorful' in words or 'plain' in words:
-        layer['colorful'] = 'plain' not in words
     if 'light' in words or 'dark' in words:
         layer['theme'] = 'light' if 'dark' not in words else 'dark'
     if 'readonly' in words:
         layer['readonly'] = True
-    for key, variable in (('gpu', 'GPU'), ('memory', 'MEMORY')):
-        text = environ.get(f'NVITOP_{variable}_UTILIZATION_THRESHOLDS', '')
-        try:
-            layer[f'{key}_thresholds'] = parse_thresholds(text.split(',')[:2])
-        except ValueError:
-            continue
     return layer
-
-
-def parse_thresholds(words: list[str]) -> tuple[int, int]:
-    """Return two percentages from 1 to 99, the lower one first; raise ValueError otherwise."""
-    low, high = sorted(int(word) for word in words)
-    if not 1 <= low <= high <= 99:
-        raise ValueError(f'thresholds must be from 1 to 99, not {low} and {high}')
-    return low, high
 
 
 class Invocation(NamedTuple):

@@ -49,7 +49,6 @@ def view_of(options: Options) -> ViewState:
         show_host=options.show_host,
         flat=options.flat,
         shows_hints=options.hints,
-        thresholds=options.thresholds,
         ascii=options.ascii,
         readonly=options.readonly,
     )
@@ -87,7 +86,7 @@ def report_text(
     ``colors`` is 0 (plain text), 8, 16 or 256; a ``height`` of 0 means that there is no terminal.
     """
     theme = resolve_theme(options.theme, os.environ)
-    view = view_of(options)._replace(by_load=theme == 'classic', mono=colors < 16)
+    view = view_of(options)._replace(mono=colors < 16)
     buffer = draw_report(sample, width, view, wanted=filter_of(options), height=height)
     if view.mono:
         draw_mono_bars(buffer)

@@ -24,11 +24,9 @@ CHOICES = {
         ('', {}),
         ('interval = "500ms"\nscroll-back = "2h"', {'interval': 0.5, 'scroll_back': 7200.0}),
         ('scroll-back = 10', {'scroll_back': 600.0}),
-        ('colorful = true\nascii = false', {'colorful': True, 'ascii': False}),
+        ('ascii = false', {'ascii': False}),
         ('show_host = false', {'show_host': False}),
         ('columns = ["command", "pid"]', {'columns': ('command', 'pid')}),
-        ('gpu-utilization-thresholds = [20, 80]', {'gpu_thresholds': (20, 80)}),
-        ('memory-utilization-thresholds = [1, 99]', {'memory_thresholds': (1, 99)}),
         ('[keys]\nquit = "F10"', {'keys': (('quit', ('F10',)),)}),
         (
             'keys = {quit = ["Ctrl-Q", "é"], back = []}',
@@ -60,7 +58,6 @@ def test_settings(text: str, layer: dict[str, object]) -> None:
         ('columns = "pid"', 1, 'must be a list'),
         ('columns = ["pid", "pid"]', 1, 'twice'),
         ('columns = []', 1, 'at least one of pid, user'),
-        ('gpu-utilization-thresholds = [0, 50]', 1, 'from 1 to 99'),
         ('keys = 3', 1, 'must be a table'),
         ('[keys]\n\nqiut = "x"', 3, "unknown action 'qiut'; did you mean 'quit'?"),
         ('[keys]\nquit = ["Escape"]', 2, 'quit must be a list of keys as shown in the help'),
@@ -106,7 +103,6 @@ def test_files_that_cannot_be_read(tmp_path: pathlib.Path, monkeypatch: pytest.M
             interval=2.5,
             readonly=True,
             columns=('pid', 'command'),
-            gpu_thresholds=(5, 50),
             keys=(('filter', ('\\', '"', "'")), ('back', ())),
         ),
     ],
@@ -124,9 +120,9 @@ def test_a_printed_configuration_can_be_read(options: Options) -> None:
     ('text', 'expected'),
     [
         ('FULL', {'mode': 'full'}),
-        (' compact , colorful ', {'mode': 'compact', 'colorful': True}),
+        (' compact , colorful ', {'mode': 'compact'}),
         ('auto,full,compact', {}),
-        ('colorful,plain', {'colorful': False}),
+        ('colorful,plain', {}),
         ('light', {'theme': 'light'}),
         ('light,dark', {'theme': 'dark'}),
         ('nonsense,readonly', {'readonly': True}),
@@ -137,27 +133,15 @@ def test_monitor_mode_variable(text: str, expected: dict[str, object]) -> None:
 
 
 def test_ignored_parts_of_variables_are_named() -> None:
-    fine = {'NVITOP_MONITOR_MODE': 'Full,light,', 'NVITOP_GPU_UTILIZATION_THRESHOLDS': '10,80'}
+    fine = {'NVITOP_MONITOR_MODE': 'Full,light,'}
     assert environment_problems(fine) == []
-    wrong = {'NVITOP_MONITOR_MODE': 'ful,auto,full,xy', 'NVITOP_MEMORY_UTILIZATION_THRESHOLDS': '5'}
+    wrong = {'NVITOP_MONITOR_MODE': 'ful,auto,full,xy'}
     known = 'auto, full, compact, colorful, plain, light, dark, readonly'
-    percentages = 'two percentages from 1 to 99 such as 10,80'
     assert environment_problems(wrong) == [
         "NVITOP_MONITOR_MODE: unknown word 'ful'; did you mean 'full'?",
         f"NVITOP_MONITOR_MODE: unknown word 'xy'; expected {known}",
         'NVITOP_MONITOR_MODE: auto and full exclude each other',
-        f"NVITOP_MEMORY_UTILIZATION_THRESHOLDS: expected {percentages}, not '5'",
     ]
-
-
-@pytest.mark.parametrize(
-    ('text', 'expected'),
-    [('60,20', (20, 60)), (' 1 , 99,3', (1, 99)), ('0,50', None), ('50,100', None), ('a', None)],
-)
-def test_threshold_variables(text: str, expected: tuple[int, int] | None) -> None:
-    for field, name in (('gpu', 'GPU'), ('memory', 'MEMORY')):
-        wanted = {} if expected is None else {f'{field}_thresholds': expected}
-        assert parse_environment({f'NVITOP_{name}_UTILIZATION_THRESHOLDS': text}) == wanted
 
 
 def test_later_layers_win_field_by_field() -> None:

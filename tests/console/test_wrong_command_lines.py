@@ -18,8 +18,6 @@ nvitop --config none.toml -1              none.toml: file not found
 nvitop --config bad.toml -1               bad.toml:1: not valid TOML
 nvitop --config . -1                      cannot be read
 nvitop --config wrong.toml -1             wrong.toml:1: unknown key 'them'; did you mean 'theme'?
-nvitop --gpu-util-thresh 90 10            the lower percentage must come first, not '90 10'
-nvitop --gpu-util-thresh 0 10             must be two whole numbers from 1 to 99
 nvitop help nosuch                        unknown command 'nosuch'; run nvitop --help for a list
 nvitop top                                run nvitop (without a command)
 nvitop -x                                 use nvitop query --all --format=json

@@ -96,7 +96,7 @@ class Monitor(Program):
     ) -> None:
         super().__init__(
             # In this theme, the selected row is reversed, and colors are those of the palette.
-            (*NVITOP, '--theme=classic', '--flat', '--demo', str(scenario), *options),
+            (*NVITOP, '--flat', '--demo', str(scenario), *options),
             columns=columns,
             rows=rows,
             variables={'LONG': 'somewhere/' * 30, 'SHOP_TOKEN': 'open sesame'},

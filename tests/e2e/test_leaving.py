@@ -49,7 +49,7 @@ def test_report_on_exit_has_the_chosen_columns_and_theme() -> None:
         program.press('C', 'Columns')
         program.press(' ', r'\[ \] GPU')
         program.press('q', SHOWN)
-        for theme in ('light', 'classic', 'mono'):
+        for theme in ('light', 'mono'):
             program.press('L', f'(?i)theme.*{theme}')
         assert program.leave() == 0
         report = program.written[program.written.rindex(b'\x1b[?1049l') :].decode()

@@ -110,7 +110,7 @@ def test_scenario_file_is_accepted_or_explained(text: str) -> None:
 
 
 NVITOP = words("""
-    -1 --once -m auto full --monitor --interval 1 0.5 nan inf -1e9 --ascii -U --colorful --no-colorful --light --theme dark
+    -1 --once -m auto full --monitor --interval 1 0.5 nan inf -1e9 --ascii -U --colorful --light --theme dark
     --gpu-util-thresh 10 75 --mem-util-thresh 80 20 -o 0 1:0 --only -ov -c -C -g -G -u alice --user -p 1 4294967296 --pid
     --readonly --config x --no-config --print-config --demo dgx-h100 -- -h --help -V --version
 """)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from nvitop.console.options import Thresholds
-from nvitop.gui.model.choices import Screen, ViewState
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.help_contents import help_lines, key_groups
@@ -27,13 +24,6 @@ def test_help_lists_every_key(width: int) -> None:
     for binding in BINDINGS:
         if binding.help:
             assert words.issuperset(keys.replace(' ', '') for keys in binding.keys), binding
-
-
-def test_help_explains_thresholds_of_colors_by_load() -> None:
-    view = ViewState(thresholds=Thresholds(gpu=(3, 44), memory=(5, 66)), by_load=True)
-    text = '\n'.join(frame_on('one', 80, 200, 'h', view=view).lines())
-    assert re.search('GPU +light, moderate from 3%, heavy from 44%', text)
-    assert re.search('MEM +light, moderate from 5%, heavy from 66%', text)
 
 
 def test_wide_help_has_columns_of_whole_groups() -> None:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nvitop.console.options import Thresholds
 from nvitop.gui.app import App
 from nvitop.gui.effect_runner import EffectRunner, Job
 from nvitop.gui.model.choices import Screen, ViewState
@@ -232,7 +231,6 @@ _VIEWS = st.builds(
         st.sampled_from([column.name for column in COLUMNS]), min_size=1, unique=True
     ).map(tuple),
     column_order=st.just(()) | st.permutations([column.name for column in COLUMNS]).map(tuple),
-    thresholds=st.just(Thresholds()),
 )
 
 

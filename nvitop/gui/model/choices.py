@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Names of the screens, and choices of the user: how things are drawn; what is selected, sorted and plotted.
-
-Roles and styles of measured percentages follow from these choices.
-"""
+"""Names of the screens, and choices of the user: how things are drawn; what is selected, sorted and plotted."""
 
 from __future__ import annotations
 
@@ -10,10 +7,8 @@ import enum
 from typing import NamedTuple, Sequence
 
 from nvitop.basics.metrics import METRICS, Metric, metrics_of_tier
-from nvitop.console.options import Thresholds
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
-from nvitop.gui.render.style import Role, Style
-from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey
+from nvitop.sampling.types import DeviceKey, ProcessKey
 
 
 class Screen(enum.Enum):
@@ -64,9 +59,6 @@ class ViewState(NamedTuple):
     columns: tuple[str, ...] = DEFAULT_COLUMNS
     #: All columns, hidden ones too, in the order the user chose; empty if the user chose none.
     column_order: tuple[str, ...] = ()
-    thresholds: Thresholds = Thresholds()
-    #: Percentages have a color by how high they are, as in nvitop 1, not by what is measured.
-    by_load: bool = False
     #: The empty part of a bar has the color of the filled part, and needs another character.
     mono: bool = False
     #: The screen is converted to ASCII, so leave out what needs other characters.
@@ -119,37 +111,3 @@ class MainState(NamedTuple):
     shows_page: bool = False
     tagged: frozenset[ProcessKey] = frozenset()
     graphs: GraphState = GraphState()
-
-
-def load_role(percent: float | None, thresholds: tuple[int, int]) -> Role:
-    """Return the role: light below the first threshold, heavy from the second on, else moderate."""
-    if percent is None:
-        return Role.UNKNOWN
-    moderate, heavy = thresholds
-    if percent < moderate:
-        return Role.LIGHT
-    return Role.MODERATE if percent < heavy else Role.HEAVY
-
-
-def load_style(
-    percent: float | None,
-    thresholds: tuple[int, int],
-    view: ViewState,
-    role: Role = Role.UTILIZATION,
-) -> Style:
-    """Return the style of a measured percentage and its bar: that of the metric, unless ``by_load``."""
-    if percent is None:
-        return Style(Role.UNKNOWN)
-    return Style(load_role(percent, thresholds) if view.by_load else role)
-
-
-def row_role(device: DeviceSample, view: ViewState) -> Role:
-    """Return the role of text about a device: of an error, or ``by_load`` the heavier one of GPU and memory."""
-    if device.status != 'ok':
-        return Role.ERROR if device.is_failing else Role.DIM
-    if not view.by_load:
-        return Role.TEXT
-    gpu = load_role(device.gpu_utilization_percent, view.thresholds.gpu)
-    memory = load_role(device.memory_percent, view.thresholds.memory)
-    role = (min if Role.UNKNOWN in (gpu, memory) else max)(gpu, memory)
-    return Role.TEXT if role is Role.UNKNOWN else role

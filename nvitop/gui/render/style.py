@@ -23,11 +23,6 @@ class Role(enum.IntEnum):
     #: The bar of a GPU that is held.
     HELD = enum.auto()
     UNKNOWN = enum.auto()
-    #: In the theme classic, percentages below the first threshold, between the two, and from the
-    #: second on.
-    LIGHT = enum.auto()
-    MODERATE = enum.auto()
-    HEAVY = enum.auto()
     #: A device that no process uses. No other role is green.
     IDLE = enum.auto()
     #: The empty part of a bar.

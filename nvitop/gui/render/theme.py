@@ -94,11 +94,6 @@ def _paint(color: int, basic: int, bright: int | None = None, *, bold: bool = Fa
     return Paint((basic, basic if bright is None else bright, color), bold=bold)
 
 
-def _palette(basic: int, bright: int | None = None) -> Paint:
-    """Return a paint in a color that the user chose for the palette of the terminal."""
-    return _paint(basic if bright is None else bright, basic, bright)
-
-
 def _bar(text: tuple[int, int], background: tuple[int, int, int]) -> Paint:
     """Return the paint of text on a colored background."""
     return Paint((text[0], text[0], text[1]), background)
@@ -216,39 +211,10 @@ _ON_SELECTED_COLORBLIND: Mapping[Role, Paint] = {
     Role.ERROR: _bar((7, 16), (1, 1, 208)),
 }
 
-# The colors of nvitop 1.7: those of the palette, for whole rows, and red for high values.
-_OLD_GREEN, _OLD_YELLOW, _OLD_RED = _palette(2), _palette(3), _palette(1, 9)
-_OLD_CYAN, _MAGENTA = _palette(6), _palette(5)
-_CLASSIC: Mapping[Role, Paint] = {
-    Role.DIM: Paint(dim=True),
-    Role.TITLE: Paint(bold=True),
-    Role.LIGHT: _OLD_GREEN,
-    Role.MODERATE: _OLD_YELLOW,
-    Role.HEAVY: _OLD_RED,
-    Role.UNKNOWN: Paint(dim=True),
-    Role.IDLE: _OLD_GREEN,
-    Role.TRACK: Paint((DEFAULT, 8, 8)),
-    Role.UTILIZATION: _OLD_CYAN,
-    Role.MEMORY: _MAGENTA,
-    Role.OTHER: _OLD_CYAN,
-    Role.HELD: _OLD_YELLOW,
-    Role.BADGE: Paint(bold=True, reverse=True),
-    Role.ERROR: _OLD_RED,
-    Role.WARNING: _OLD_YELLOW,
-    Role.KEY: _MAGENTA._replace(bold=True),
-    Role.USER: _MAGENTA._replace(bold=True),
-    Role.ROOT: _OLD_YELLOW._replace(bold=True),
-    Role.SELECTED: _OLD_CYAN._replace(reverse=True),
-    Role.TAGGED: _OLD_YELLOW._replace(bold=True),
-    Role.SELECTED_TAGGED: _OLD_YELLOW._replace(reverse=True),
-    Role.INPUT: _OLD_CYAN._replace(bold=True),
-}
-
 #: All themes, in the order in which the monitor cycles through them.
 THEMES: tuple[Theme, ...] = (
     Theme('dark', _DARK, _ON_SELECTED),
     Theme('light', _LIGHT, _ON_SELECTED_LIGHT),
-    Theme('classic', _CLASSIC),
     Theme('mono', _MONO),
     Theme('colorblind', _COLORBLIND, _ON_SELECTED_COLORBLIND),
 )

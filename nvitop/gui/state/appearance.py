@@ -122,9 +122,7 @@ def toggle_flat(state: AppState) -> Result:
 
 
 def set_theme(state: AppState, theme: str) -> AppState:
-    view = state.view._replace(
-        by_load=theme == 'classic', mono=theme == 'mono' or state.colors < 16
-    )
+    view = state.view._replace(mono=theme == 'mono' or state.colors < 16)
     return state._replace(theme=theme, view=view)
 
 

@@ -106,13 +106,7 @@ def key_entry(binding: Binding) -> HelpEntry:
 
 def monitor_help(state: AppState) -> tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]:
     """Return what the help of the monitor has before and after the keys."""
-    thresholds = state.view.thresholds
-    levels = tuple(
-        HelpEntry(name, f'light, moderate from {low}%, heavy from {high}%', PLAIN)
-        for name, (low, high) in (('GPU', thresholds.gpu), ('MEM', thresholds.memory))
-        if state.view.by_load
-    )
-    return (HelpGroup('Legend', (*levels, *_MARKS)),), (TYPING, MOUSE, _STATES)
+    return (HelpGroup('Legend', _MARKS),), (TYPING, MOUSE, _STATES)
 
 
 def help_lines(state: AppState) -> tuple[tuple[HelpEntry, ...], ...]:

@@ -18,7 +18,7 @@ from typing import Callable, Sequence
 
 from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import ViewState, load_style, row_role
+from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.device_columns import DEVICE_COLUMNS_BY_NAME
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.main_rows import is_separated
@@ -88,7 +88,9 @@ def draw_full_devices(
         above, before = below, row
         height = 1 if device.key.is_mig else 2
         buf.hit(Rect(1, y, area.width - 2, height), 'device', device.key)
-        style = Style(row_role(device, view))
+        style = PLAIN
+        if device.status != 'ok':
+            style = Style(Role.ERROR if device.is_failing else Role.DIM)
         if device.status == 'ok':
             lines = _device_cells(device, first, columns, switch)
             for number, texts in enumerate(lines, y):
@@ -226,14 +228,11 @@ def _draw_bars(buf: Buffer, y: int, cells: Cells, device: DeviceSample, view: Vi
     used, clock = device.memory_used_bytes, device.sm_clock_mhz
     memory = '' if used is None else f'{used / GiB:.1f} GiB'
     clock_text = '' if clock is None else f'{clock} MHz'
-    limits, utilization = view.thresholds, device.gpu_utilization_percent
     bars = (
-        ('MEM ', device.memory_percent, memory, limits.memory, Role.MEMORY),
-        ('UTIL', utilization, clock_text, limits.gpu, Role.UTILIZATION),
+        ('MEM ', device.memory_percent, memory, Role.MEMORY),
+        ('UTIL', device.gpu_utilization_percent, clock_text, Role.UTILIZATION),
     )
-    for line, (label, percent, text, thresholds, role) in enumerate(
-        bars[: 2 - device.key.is_mig], y
-    ):
+    for line, (label, percent, text, role) in enumerate(bars[: 2 - device.key.is_mig], y):
         draw_uprights(buf, line, (cells.right + 1,))
         if device.status != 'ok':
             continue
@@ -244,7 +243,7 @@ def _draw_bars(buf: Buffer, y: int, cells: Cells, device: DeviceSample, view: Vi
         else:
             buf.write(cells.right - len(text), line, text)
         share = fmt.format_share(percent)
-        style = load_style(percent, thresholds, view, role)
+        style = Style(Role.UNKNOWN if percent is None else role)
         draw_meter(buf, Rect(x, line, max(0, right - 5 - x), 1), percent, style)
         buf.write(right - len(share), line, share, PLAIN if percent is not None else DIM)
 
