@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.basics.units import UINT_MAX, ULONGLONG_MAX
+from nvitop.compat.pynvml_smi import NVSMI_QUERY_GPU
 
+#: Names that pynvml.smi documents but does not accept. It accepts 125 names of 105 numbers.
+EXTRA_NAMES = [
+    name
+    for name, number in NVSMI_QUERY_GPU.items()
+    if number >= 300 or name in ('utilization.encoder', 'utilization.decoder')
+]
 GPUS = """
 [driver]
 version = "580.65.06"
@@ -70,20 +77,21 @@ memory = "1234567 B"
 """
 
 
-def nvmlDeviceGetGpuOperationMode(device: object, current: Any, pending: Any) -> int:
-    """``(device, unsigned *, unsigned *)``."""
-    current._obj.value, pending._obj.value = 1, 2
-    return 0
+#: Processes with an account. Some values of the second one are unknown.
+ACCOUNTED = (4100000, 77)
 
 
-def nvmlDeviceGetAutoBoostedClocksEnabled(device: object, now: Any, default: Any) -> int:
-    """``(device, unsigned *, unsigned *)``."""
-    now._obj.value, default._obj.value = 1, 0
-    return 0
+def pair(first: int, second: int) -> Callable[[object, Any, Any], int]:
+    """Return a getter of two numbers."""
+
+    def write(device: object, one: Any, other: Any) -> int:
+        one._obj.value, other._obj.value = first, second
+        return 0
+
+    return write
 
 
-def nvmlDeviceGetBridgeChipInfo(device: object, hierarchy: Any) -> int:
-    """``(device, struct *)``."""
+def bridge_chip(device: object, hierarchy: Any) -> int:
     bridges = hierarchy._obj
     bridges.bridgeCount = 1
     bridges.bridgeChipInfo[0].type = 1
@@ -91,19 +99,13 @@ def nvmlDeviceGetBridgeChipInfo(device: object, hierarchy: Any) -> int:
     return 0
 
 
-#: Processes with an account. Some values of the second one are unknown.
-ACCOUNTED = (4100000, 77)
-
-
-def nvmlDeviceGetAccountingPids(device: object, count: Any, pids: Any) -> int:
-    """``(device, unsigned *, unsigned[])``."""
+def accounting_pids(device: object, count: Any, pids: Any) -> int:
     count._obj.value = len(ACCOUNTED)
     pids[: len(ACCOUNTED)] = ACCOUNTED
     return 0
 
 
-def nvmlDeviceGetAccountingStats(device: object, pid: Any, stats: Any) -> int:
-    """``(device, pid, struct *)``."""
+def accounting_stats(device: object, pid: Any, stats: Any) -> int:
     account = stats._obj
     is_known = pid.value == ACCOUNTED[0]
     account.gpuUtilization = 50 if is_known else UINT_MAX
@@ -115,13 +117,13 @@ def nvmlDeviceGetAccountingStats(device: object, pid: Any, stats: Any) -> int:
 
 
 #: Functions of old boards that simulated machines do not support.
-EXTRA = (
-    nvmlDeviceGetGpuOperationMode,
-    nvmlDeviceGetAutoBoostedClocksEnabled,
-    nvmlDeviceGetBridgeChipInfo,
-    nvmlDeviceGetAccountingPids,
-    nvmlDeviceGetAccountingStats,
-)
+EXTRA = {
+    'GpuOperationMode': pair(1, 2),
+    'AutoBoostedClocksEnabled': pair(1, 0),
+    'BridgeChipInfo': bridge_chip,
+    'AccountingPids': accounting_pids,
+    'AccountingStats': accounting_stats,
+}
 
 
 @contextlib.contextmanager
@@ -132,7 +134,7 @@ def machine(
     scenario = simulation.parse_scenario(text, name='compat')
     with simulation.machine(scenario, processes=processes, clock=lambda: 0.0) as running:
         if extra:
-            for function in EXTRA:
-                setattr(running.driver, function.__name__, function)
+            for name, function in EXTRA.items():
+                setattr(running.driver, f'nvmlDeviceGet{name}', function)
             libnvml.use_library(running.driver)
         yield running

@@ -30,9 +30,6 @@ def gpus() -> Iterator[simulation.Machine]:
         yield running
 
 
-# Functions
-
-
 def test_machine_without_gpus_or_driver_has_no_devices() -> None:
     with simulation.machine('empty') as gpus:
         assert igpu.count_devices() == igpu.count_visible_devices() == 0
@@ -71,9 +68,6 @@ def test_driver_version_is_a_pair_with_all_parts(gpus: simulation.Machine) -> No
     assert version >= (535, 129)
 
 
-# Objects
-
-
 def test_unknown_process_is_listed(gpus: simulation.Machine) -> None:
     (gone,) = (process for process in igpu.get_device(0).processes if process.pid == GONE)
     assert [*vars(gone).values()] == [GONE, 'N/A', 'N/A', None, 'N/A', 'N/A', 1, 'C']
@@ -93,6 +87,3 @@ def test_unavailable_values_are_nan(gpus: simulation.Machine) -> None:
     text = str(gpu)
     assert 'nan' not in text
     assert text.count('N/A') > 30
-
-
-# Texts
