@@ -16,7 +16,7 @@ from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.driver import simulate
 from nvitop.console.lifecycle import writing
-from nvitop.platforms.machine import is_running
+from nvitop.platforms import is_running
 from nvitop.sampling.driver_reader import DriverReader
 from nvitop.sampling.plan import DeviceSelection, Due
 from nvitop.sampling.watchdog import Watchdog

@@ -19,6 +19,7 @@ from collections import Counter
 from typing import Iterator, Mapping, NamedTuple
 
 from nvitop.basics.text import printable
+from nvitop.platforms import ProcessIdentity, is_running, this_process
 from nvitop.platforms.files import (
     is_locked,
     make_shared,
@@ -28,7 +29,6 @@ from nvitop.platforms.files import (
     write_locked,
 )
 from nvitop.platforms.kernel import name_of_user
-from nvitop.platforms.machine import ProcessIdentity, is_running, this_process
 
 #: Names the directory of claims instead of the usual places.
 VARIABLE = 'NVITOP_CLAIMS'

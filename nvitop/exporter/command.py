@@ -33,8 +33,8 @@ from nvitop.exporter.dialects import DIALECT_NAMES, SeriesOptions
 from nvitop.exporter.families import MAX_PROCESSES, demand_of
 from nvitop.exporter.pages import Pages, TextFile
 from nvitop.exporter.server import METRICS_PATH, MetricsServer
+from nvitop.platforms import default_recording
 from nvitop.platforms.kernel import wait_for_signals
-from nvitop.platforms.machine import default_recording
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
 

@@ -21,7 +21,7 @@ from nvitop.console.options import Invocation, Options
 from nvitop.console.output import Output
 from nvitop.gui.settings import read_options
 from nvitop.gui.show import print_report, show_monitor
-from nvitop.platforms.machine import default_recording
+from nvitop.platforms import default_recording
 from nvitop.query.fields import device_table, process_table
 from nvitop.query.formats import csv_line, csv_time, make_format, parse_style, quote
 from nvitop.query.measure import TableQuery, make_rows

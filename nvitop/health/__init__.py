@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable
 
 from nvitop.health import rules
-from nvitop.health.events import event_words
 from nvitop.health.rules import (
     RULE_METRICS,
     headline,
@@ -26,8 +25,8 @@ from nvitop.health.states import (
     state_of_values,
     word_of,
 )
-from nvitop.health.types import KINDS, SEVERITIES, Finding
-from nvitop.health.xid import Severity
+from nvitop.health.types import KINDS, SEVERITIES, Finding, Severity
+from nvitop.health.xid import event_words
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Sample

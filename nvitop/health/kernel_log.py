@@ -11,7 +11,7 @@ import stat
 import time
 from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple
 
-from nvitop.health.events import EVENT_SECONDS
+from nvitop.health.xid import EVENT_SECONDS
 from nvitop.platforms.nvidia import short_bus_id
 from nvitop.sampling.types import DeviceEvent, DeviceKey, Sample
 

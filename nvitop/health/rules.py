@@ -11,7 +11,10 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
-from nvitop.health.events import (
+from nvitop.health.states import BUSY_PERCENT, percent_of
+from nvitop.health.types import IMPORTANCE, KINDS, SEVERITIES, Case, Finding, Severity, cause
+from nvitop.health.xid import (
+    ACTIONS,
     announced,
     are_contained,
     event_texts,
@@ -19,9 +22,6 @@ from nvitop.health.events import (
     is_about_memory,
     unlisted,
 )
-from nvitop.health.states import BUSY_PERCENT, percent_of
-from nvitop.health.types import IMPORTANCE, KINDS, SEVERITIES, Case, Finding, cause
-from nvitop.health.xid import ACTIONS, Severity
 from nvitop.platforms.nvidia import short_bus_id
 from nvitop.sampling.types import (
     GRAPHICS_PROCESSES,

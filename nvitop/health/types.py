@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from nvitop.health.xid import Severity
 from nvitop.platforms.nvidia import short_bus_id
 from nvitop.sampling.types import DeviceEvent, DeviceKey, DeviceSample, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+#: ``info``: normal, but worth knowing; ``unknown``: a value that a rule needs cannot be read;
+#: ``warning``: slower or less reliable than it should be; ``critical``: not usable, or it
+#: damages results or itself.
+Severity = Literal['info', 'unknown', 'warning', 'critical']
 
 
 class Finding(NamedTuple):

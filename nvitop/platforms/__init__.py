@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differences between Linux, WSL, Windows and macOS, with one module for each subject."""
+"""Differences between Linux, WSL, Windows and macOS; where this machine keeps data, and its identity."""
 
 from __future__ import annotations
 
 import os
 import sys
 from types import ModuleType
-from typing import Callable, Mapping
+from typing import Callable, Mapping, NamedTuple
+
+from nvitop.platforms.kernel import read_small
 
 LINUX = sys.platform == 'linux'
 WINDOWS = sys.platform == 'win32'
@@ -81,3 +83,70 @@ def continue_in_child() -> Callable[[int], None]:
     from nvitop.platforms import guard  # it uses what only Linux has
 
     return guard.continue_in_child()
+
+
+def machine_id() -> str:
+    """ID that distinguishes machines of equal names, ``''`` if there is none. It is confidential."""
+    return read_small('/etc/machine-id')
+
+
+def boot_id() -> str:
+    """ID of this start of the system, ``''`` if it has none. PIDs are unique only within a start."""
+    return read_small('/proc/sys/kernel/random/boot_id')
+
+
+def state_folder() -> str:
+    """Folder for data that programs keep: of the system for root, otherwise of the user."""
+    if sys.platform != 'linux':
+        return str(folders().user_data_dir('nvitop', appauthor=False))
+    if os.geteuid() == 0:
+        return '/var/lib/nvitop'
+    state = os.environ.get('XDG_STATE_HOME', '')
+    if not os.path.isabs(state):
+        state = os.path.expanduser('~/.local/state')
+    return os.path.join(state, 'nvitop')
+
+
+def default_recording() -> str:
+    """Return the path of the recording of this machine."""
+    return os.path.join(state_folder(), 'record.db')
+
+
+class ProcessIdentity(NamedTuple):
+    """A process that is not confused with one of the same PID, after a reboot or in a container."""
+
+    pid: int
+    #: Clock ticks from the start of the system to that of the process (``/proc/PID/stat``).
+    start_time: int
+    boot_id: str
+    #: Inode of the PID namespace.
+    namespace: str
+
+
+def this_process() -> ProcessIdentity:
+    """Return the identity of this process."""
+    pid = os.getpid()
+    return ProcessIdentity(pid, _start_time(pid) or 1, boot_id(), _namespace())
+
+
+def is_running(process: ProcessIdentity) -> bool:
+    """Return whether a process of this system runs; False if that cannot be known."""
+    is_of_this_system = (process.boot_id, process.namespace) == (boot_id(), _namespace())
+    return is_of_this_system and _start_time(process.pid) == process.start_time
+
+
+def _start_time(pid: int) -> int | None:
+    """Return the start time of a running process in clock ticks; ``None`` if it has exited."""
+    try:
+        with open(f'/proc/{pid}/stat', 'rb') as file:
+            words = file.read().rpartition(b')')[2].split()
+        return None if words[0] in (b'Z', b'X') else int(words[19])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def _namespace() -> str:
+    try:
+        return os.readlink('/proc/self/ns/pid')
+    except OSError:
+        return ''

@@ -27,8 +27,8 @@ from nvitop.console.arguments import (
 from nvitop.console.driver import start_devices
 from nvitop.console.lifecycle import SIGNALED, CommandFailure, SignalHandling
 from nvitop.console.messages import print_message
+from nvitop.platforms import default_recording
 from nvitop.platforms.kernel import HANGUP
-from nvitop.platforms.machine import default_recording
 from nvitop.recording.lines import STANDARD, LineWriter
 from nvitop.recording.recorder import DEFAULT_INTERVAL, RECORDED, Recorder
 from nvitop.recording.store import RecordingError, Retention

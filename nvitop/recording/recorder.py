@@ -11,7 +11,7 @@ from typing import Callable
 from nvitop.accounting.usage import MinuteRows, UsageAccount
 from nvitop.basics.metrics import METRICS
 from nvitop.basics.times import format_duration
-from nvitop.platforms.machine import boot_id, machine_id
+from nvitop.platforms import boot_id, machine_id
 from nvitop.recording.events import EventDetector, RecordedEvent
 from nvitop.recording.frames import FrameEncoder, FrameError
 from nvitop.recording.store import RecordingError, Retention, Store

@@ -19,7 +19,7 @@ from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message, stdout_has_utf8
 from nvitop.fleet.types import FleetError
 from nvitop.health.states import HELD_RULE, IDLE_RULE
-from nvitop.platforms.machine import default_recording
+from nvitop.platforms import default_recording
 from nvitop.recording.frames import FrameError
 from nvitop.recording.reader import Recording
 from nvitop.recording.store import RecordingError

@@ -33,8 +33,8 @@ from nvitop.claims.records import (
     read_claims,
 )
 from nvitop.platforms import files as shared_files
+from nvitop.platforms import is_running
 from nvitop.platforms.files import why_unusable
-from nvitop.platforms.machine import is_running
 from nvitop.select.choice import Criteria, select_devices
 from tests.claims.waiters import FakeDevice, fake_select
 from tests.waiting import PATIENCE, wait_until
