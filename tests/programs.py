@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Iterator
+from typing import IO, Any, Iterator
 
 import pytest
 
@@ -48,7 +48,9 @@ def running_nvitop(*arguments: str, **options: Any) -> Iterator[subprocess.Popen
             process.kill()
 
 
-def run_alone(*command: str, **environ: str) -> subprocess.CompletedProcess[str]:
+def run_alone(
+    *command: str, stdout: int | IO[str] = subprocess.PIPE, **environ: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,
         cwd=ROOT,
@@ -61,7 +63,8 @@ def run_alone(*command: str, **environ: str) -> subprocess.CompletedProcess[str]
             **environ,
         },
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         encoding='utf-8',
         timeout=PATIENCE,
         check=False,

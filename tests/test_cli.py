@@ -65,13 +65,6 @@ def test_a_lost_gpu_keeps_its_row_and_status_0(machine: simulation.Machine) -> N
     assert '\n critical  GPU 3: lost. ' in ran.out
 
 
-def test_a_report_says_what_is_wrong_with_gpus_and_what_to_do() -> None:
-    ran = report_on('faults')
-    assert 'GPU 2: too hot: 91°C, slows down at 89°C' in ran.out
-    assert 'Check fans, ' in ' '.join(ran.out.split())
-    assert 'GPU 5: NVLinks are down: ' in ran.out
-
-
 def test_all_gpus_lost_is_status_1(machine: simulation.Machine) -> None:
     machine.set(lost=True)
     ran = report()
@@ -82,15 +75,6 @@ def test_processes_of_another_namespace_are_explained_once() -> None:
     messages = warnings_about(SAMPLES['odd-processes'])
     (hint,) = [message.text for message in messages if message.kind == 'hint']
     assert '--pid=host' in hint
-
-
-def test_under_watch_the_report_ends_with_an_error(
-    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr('nvitop.gui.report.is_watched', lambda: True)
-    ran = report()
-    assert ran.status == 1
-    assert 'without watch' in ran.err
 
 
 @pytest.mark.parametrize(
@@ -123,13 +107,6 @@ def test_the_monitor_needs_a_terminal(machine: simulation.Machine) -> None:
 
 
 # Filters
-
-
-def test_only_takes_indices_and_uuids(machine: simulation.Machine) -> None:
-    uuid = str(Device(3).uuid())
-    ran = report('-o', '1', uuid[:12].lower())
-    assert ran.status == 0
-    assert re.findall(r'^│ +(\d)[ !] +(?:free|busy|in use)', ran.out, re.MULTILINE) == ['1', '3']
 
 
 def test_only_takes_mig_devices() -> None:

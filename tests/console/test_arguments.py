@@ -10,7 +10,8 @@ import pytest
 
 from nvitop.console.arguments import ArgumentParser, duration, size, whole_number
 from nvitop.console.commands import COMMANDS, NVISEL
-from nvitop.console.option_table import make_parser
+from nvitop.console.option_table import make_parser, parse_arguments
+from nvitop.console.options import Options, merge
 from nvitop.version import __version__
 
 PARSERS: dict[str, ArgumentParser] = {
@@ -76,7 +77,32 @@ def test_devices_are_separated_by_spaces_or_commas(option: str) -> None:
         assert PARSERS[name].parse(words).only == (*('0', '1:0', '01'), *words[4:])
 
 
-def test_flags_have_opposites() -> None:
-    for words, host, ascii_ in (('--no-host -U', False, True), ('--host --unicode', True, False)):
-        parsed = PARSERS['nvitop'].parse(words.split())
-        assert (parsed.show_host, parsed.ascii) == (host, ascii_)
+@pytest.mark.parametrize(
+    ('line', 'expected'),
+    [
+        ('', {}),
+        ('-1', {'once': True}),
+        ('-m', {'monitor': True}),
+        ('--monitor full', {'monitor': True, 'mode': 'full'}),
+        ('--interval 0.25', {'interval': 0.25}),
+        ('--scroll-back 10', {'scroll_back': 600.0}),
+        ('--no-unicode --unicode', {'ascii': False}),
+        ('--readonly --no-readonly', {'readonly': False}),
+        ('--force-color', {'force_color': True}),
+        ('--light', {'theme': 'light'}),
+        ('--light --no-light', {'theme': 'dark'}),
+        ('--colorful --gpu-util-thresh 10 75 --mem-util-thresh 1 99', {}),
+        ('--only 1:0 GPU-6f1a MIG-6f1a', {'only': ('1:0', 'GPU-6f1a', 'MIG-6f1a')}),
+        ('-ov', {'only_visible': True}),
+        ('-c -g', {'compute': True, 'graphics': True}),
+        ('-C -G --no-only-graphics', {'only_compute': True, 'only_graphics': False}),
+        ('-u', {'users': ()}),
+        ('-p 12 34', {'pids': (12, 34)}),
+        ('--no-host --host', {'show_host': True}),
+        ('--demo mig -1', {'demo': 'mig', 'once': True}),
+    ],
+)
+def test_arguments(line: str, expected: dict[str, object]) -> None:
+    invocation = parse_arguments(line.split())
+    assert invocation.layer == expected
+    assert isinstance(merge(invocation.layer), Options)

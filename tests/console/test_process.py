@@ -9,12 +9,11 @@ import shlex
 import signal
 import subprocess
 import sys
-from typing import IO, Mapping
+from typing import IO
 
 import pytest
 
-from tests.programs import ROOT
-from tests.waiting import PATIENCE
+from tests.programs import ROOT, run_alone
 
 MODULES = {'nvitop': 'nvitop', 'nvitop.cli': 'nvitop.cli', 'nvisel': 'nvitop.select'}
 
@@ -22,35 +21,17 @@ pytestmark = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell'
 
 
 def run(
-    command: str,
-    home: pathlib.Path = ROOT,
-    *,
-    stdout: int | IO[str] = subprocess.PIPE,
-    environment: Mapping[str, str] = {},
+    command: str, home: pathlib.Path = ROOT, stdout: int | IO[str] = subprocess.PIPE, **environ: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a shell command whose first ``nvitop`` or ``nvisel`` is that of this repository."""
     name = re.search(r'nvitop(\.cli)?(?= )|nvisel(?= )', command)
     if name is not None:
         python = f'{shlex.quote(sys.executable)} -m {MODULES[name.group()]}'
         command = command[: name.start()] + python + command[name.end() :]
-    return subprocess.run(
-        ['/bin/sh', '-c', command],
-        cwd=ROOT,
-        env={
-            'PATH': os.environ['PATH'],
-            'HOME': str(home),
-            'PYTHONPATH': str(home),
-            'PYTHONIOENCODING': 'utf-8',
-            'COLUMNS': '80',
-            'NVITOP_DEMO': 'workstation',
-            **environment,
-        },
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding='utf-8',
-        timeout=PATIENCE,
+    folder = str(home)
+    environ = {'COLUMNS': '80', 'NVITOP_DEMO': 'workstation', **environ}
+    return run_alone(
+        '/bin/sh', '-c', command, stdout=stdout, HOME=folder, PYTHONPATH=folder, **environ
     )
 
 
@@ -98,7 +79,7 @@ def messages_of(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 @pytest.mark.parametrize('command', ['nvitop -1 --no-config', 'nvitop query', 'nvisel -S'])
 def test_an_unknown_scenario_is_status_2(command: str) -> None:
-    done = run(command, environment={'NVITOP_DEMO': 'no-such-scenario'})
+    done = run(command, NVITOP_DEMO='no-such-scenario')
     assert (done.returncode, done.stdout) == (2, '')
     assert ": error: NVITOP_DEMO: unknown scenario 'no-such-scenario'" in done.stderr
     assert done.stderr.count('\n') == 1
@@ -117,16 +98,15 @@ def test_a_report_goes_to_stdout_and_nothing_to_other_places(
 
 
 def test_output_without_unicode_is_ascii() -> None:
-    environment = {'LC_ALL': 'C', 'PYTHONUTF8': '0', 'PYTHONCOERCECLOCALE': '0'}
-    environment['PYTHONIOENCODING'] = 'latin-1'
-    done = run('nvitop --demo half-busy -1', environment=environment)
+    variables = 'LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 PYTHONIOENCODING=latin-1'
+    done = run(f'{variables} nvitop --demo half-busy -1')
     assert (done.returncode, done.stderr) == (0, '')
     assert done.stdout.isascii()
     assert '+----' in done.stdout
 
 
 def test_no_driver_is_explained_in_one_message() -> None:
-    done = run('nvitop -1', environment={'LD_LIBRARY_PATH': '', 'NVITOP_DEMO': ''})
+    done = run('nvitop -1', LD_LIBRARY_PATH='', NVITOP_DEMO='')
     if done.returncode == 0:
         pytest.fail('this machine has a GPU driver: the test needs one without')
     assert (done.returncode, done.stdout) == (1, '')
@@ -166,7 +146,7 @@ def test_a_broken_or_replaced_binding_is_one_message(tmp_path: pathlib.Path, tex
 )
 def test_commands_without_a_gpu_need_no_binding(tmp_path: pathlib.Path, arguments: str) -> None:
     (tmp_path / 'pynvml.py').write_text("raise RuntimeError('no such symbol')")
-    done = run(f'nvitop {arguments}', tmp_path, environment={'NVITOP_DEMO': ''})
+    done = run(f'nvitop {arguments}', tmp_path, NVITOP_DEMO='')
     assert (done.returncode, done.stderr) == (int(arguments == 'doctor'), '')
     words = 'failed   NVML binding   The module pynvml cannot be imported'
     assert (words in done.stdout) == (arguments == 'doctor')
@@ -200,7 +180,6 @@ with simulation.machine('dgx-h100', processes='fixed') as machine:
 """,
         encoding='utf-8',
     )
-    environment = {'PYTHONPATH': str(ROOT), 'NVITOP_DEMO': ''}
     command = f'{shlex.quote(sys.executable)} {shlex.quote(str(tmp_path / "hanging.py"))}'
-    done = run(command, environment=environment)
+    done = run(command, NVITOP_DEMO='')
     assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, '', '')

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import pytest
 
-from tests.programs import ROOT
-from tests.waiting import PATIENCE
+from tests.programs import ROOT, run_alone
 
 #: Runs a command and prints the imported modules after its output.
 PROGRAM = """
@@ -27,26 +25,13 @@ run()
 
 def run_and_list_imports(module: str, function: str, *arguments: str) -> tuple[str, set[str]]:
     """Output of the command, and the modules that it imported."""
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(('NVITOP', 'LOGLEVEL', 'COV'))
-    }
     program = PROGRAM.replace('{module}', module).replace('{function}', function)
-    done = subprocess.run(
+    done = run_alone(
         # -S: the startup files of the site may import anything.
-        [sys.executable, '-S', '-c', program, *arguments],
-        env={
-            **environment,
-            'PYTHONPATH': os.pathsep.join([str(ROOT), *filter(os.path.isdir, sys.path)]),
-            'NVITOP_DEMO': 'workstation',
-            'XDG_CONFIG_HOME': os.devnull,
-        },
-        cwd=ROOT,
-        capture_output=True,
-        encoding='utf-8',
-        timeout=PATIENCE,
-        check=False,
+        *(sys.executable, '-S', '-c', program, *arguments),
+        PYTHONPATH=os.pathsep.join([str(ROOT), *filter(os.path.isdir, sys.path)]),
+        NVITOP_DEMO='workstation',
+        XDG_CONFIG_HOME=os.devnull,
     )
     assert done.returncode == 0, done.stderr
     printed, _, names = done.stdout.rpartition('\nimported ')
