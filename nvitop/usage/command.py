@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import os
 import textwrap
 import time
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from nvitop.basics.times import parse_time, start_of_day
 from nvitop.console import lifecycle
@@ -46,15 +45,10 @@ _EXIT_STATUS = {
 _NOT_WITH_HELD = ('since', 'until', 'by', 'format', 'sort', 'top', 'total')
 
 
-class Moment(NamedTuple):
-    """A time, and the end of the named period that it begins; ``None``: there is none, or not yet."""
-
-    time: float
-    end: float | None = None
-
-
-def parse_moment(text: str, now: float) -> Moment:
+def parse_moment(text: str, now: float) -> tuple[float, float | None]:
     """Return the time of ``'last month'``, ``'yesterday'``, ``'-7d'`` or ``'2026-11-01'``.
+
+    The second value is the end of a named period; ``None``: there is none, or not yet.
 
     Raises:
         ValueError: It is not a time.
@@ -72,18 +66,18 @@ def parse_moment(text: str, now: float) -> Moment:
         'last month': (last_month, this_month),
     }
     days = periods.get(' '.join(text.lower().split()))
-    if days is None:
-        try:
-            return Moment(parse_time(text, now))
-        except ValueError:
-            expected = "'2026-11-01', '2026-11-22 14:05', '-7d', 'yesterday' or 'last month'"
-            raise ValueError(f'not a time: {text!r}; expected {expected}') from None
-    begin, end = map(start_of_day, days)
-    return Moment(begin, end if end <= now else None)
+    if days is not None:
+        begin, end = map(start_of_day, days)
+        return begin, end if end <= now else None
+    try:
+        return parse_time(text, now), None
+    except ValueError:
+        expected = "'2026-11-01', '2026-11-22 14:05', '-7d', 'yesterday' or 'last month'"
+        raise ValueError(f'not a time: {text!r}; expected {expected}') from None
 
 
 @checked
-def _moment(text: str) -> Moment:
+def _moment(text: str) -> tuple[float, float | None]:
     return parse_moment(text, time.time())
 
 
@@ -116,30 +110,6 @@ def make_parser() -> ArgumentParser:
         metavar='FILE',
         help='recordings, as made by nvitop record (default: the recording of this machine)',
     )
-    _add_period(parser)
-    _add_server(parser)
-    _add_output(parser)
-    return parser
-
-
-def _add_server(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(config=None, demo=None)
-    add = parser.add_argument_group('server').add_argument
-    add(
-        '--prometheus',
-        metavar='URL',
-        help='read the counters of nvitop exporter from this server instead of recordings',
-    )
-    add('--match', metavar='SELECTOR', help='only series with these labels: \'{cluster="a"}\'')
-    add(
-        '--timeout',
-        metavar='TIME',
-        type=duration(1, 3600),
-        help='limit of a request (default: 10s)',
-    )
-
-
-def _add_period(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group('what is counted').add_argument
     add(
         '--since',
@@ -162,9 +132,20 @@ def _add_period(parser: argparse.ArgumentParser) -> None:
         metavar='USERNAME',
         help='only the GPU time of USERNAME; may be repeated',
     )
-
-
-def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(config=None, demo=None)
+    add = parser.add_argument_group('server').add_argument
+    add(
+        '--prometheus',
+        metavar='URL',
+        help='read the counters of nvitop exporter from this server instead of recordings',
+    )
+    add('--match', metavar='SELECTOR', help='only series with these labels: \'{cluster="a"}\'')
+    add(
+        '--timeout',
+        metavar='TIME',
+        type=duration(1, 3600),
+        help='limit of a request (default: 10s)',
+    )
     add = parser.add_argument_group('output').add_argument
     add(
         '--by',
@@ -195,15 +176,15 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         help='list the processes that hold memory at the end of the recordings and have run '
         f'{IDLE_RULE}',
     )
+    return parser
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run ``nvitop usage`` with the arguments after that word; return the exit status."""
     parser = make_parser()
     options = parser.parse(arguments)
-    since = None if options.since is None else options.since.time
-    until = None if options.since is None else options.since.end
-    until = until if options.until is None else options.until.time
+    since, until = options.since or (None, None)
+    until = until if options.until is None else options.until[0]
     if options.user and 'user' not in options.by:
         parser.error('--user needs rows of users: --by user')
     if since is not None and until is not None and since // 60 >= until // 60:
@@ -214,8 +195,9 @@ def main(arguments: Sequence[str]) -> int:
     if options.prometheus is None:
         if options.match is not None or options.timeout is not None:
             parser.error('--match and --timeout need --prometheus')
-        body = functools.partial(_print_held if options.held else _report_of_files, options)
-        return lifecycle.run(PROGRAM, lambda: body(since, until))
+        if options.held:
+            return lifecycle.run(PROGRAM, lambda: _print_held(options))
+        return lifecycle.run(PROGRAM, lambda: _report_of_files(options, since, until))
     from nvitop.fleet.command import read_settings  # most reports need no network
     from nvitop.usage.prometheus import PROMETHEUS_DIMENSIONS
 
@@ -289,7 +271,7 @@ def _print(text: str, problems: Sequence[str]) -> int:
     return int(bool(problems))
 
 
-def _print_held(options: argparse.Namespace, *_: float | None) -> int:
+def _print_held(options: argparse.Namespace) -> int:
     samples: dict[str, Sample] = {}
     problems = []
     for path in _paths(options):

@@ -6,48 +6,33 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from datetime import date, timedelta
-from typing import Dict, Iterator, NamedTuple, Sequence, Set
+from typing import Dict, Iterator, Sequence, Set, Tuple
 
-from nvitop.accounting.shares import UsageKey
 from nvitop.basics.times import LATEST_TIME, format_time, start_of_day
 from nvitop.platforms.kernel import unix_group
 from nvitop.recording.reader import open_database
 from nvitop.recording.store import RecordingError
-from nvitop.usage.report import UNOBSERVED, Place, Report, Sums, Table
+from nvitop.usage.report import UNOBSERVED, Report, Sums, Table
 
 #: Default length of a report in seconds.
 DEFAULT_SECONDS = 7 * 86400.0
 
-_MINUTE = 60
-_MINUTE_MS = 60_000.0
-_MS = 1000.0
-
-
-class RecordedDevice(NamedTuple):
-    """A GPU or MIG device of a recording."""
-
-    #: Name in the tables, and name of the GPU that it is or belongs to.
-    name: str
-    gpu: str
-    #: ``'0'`` or ``'0:1'``.
-    label: str
-
-
 #: GPU → minutes that were counted, to count those in several recordings once.
 Minutes = Dict[str, Set[int]]
+#: Name of a GPU or MIG device in the tables → name of the GPU that it is or belongs to, and its label.
+Devices = Dict[str, Tuple[str, str]]
 
 _KEYS = 'gpu, user, owner_kind, owner_id, command'
 #: The peak of the memory is the highest mean of a minute.
 _SUMS = (
     'total(share_ms * {0}), total(idle_held_ms * {0}), total(allocated_ms * {0}), '
-    'total(sm_percent_ms * {0}), '
-    'total(measured_ms * {0}), '
+    'total(sm_percent_ms * {0}), total(measured_ms * {0}), '
     'max(CASE WHEN held_ms > 0 THEN memory_byte_ms / held_ms ELSE 0 END), total(energy_mj * {0})'
 )
 #: A minute was recorded twice if the clock was set back. It counts as one minute.
-_TWICE = f'SELECT 1 FROM gpu_minute WHERE observed_ms > {_MINUTE_MS} AND {{0}} LIMIT 1'
+_TWICE = 'SELECT 1 FROM gpu_minute WHERE observed_ms > 60000 AND {0} LIMIT 1'
 _ONCE = (
-    f'coalesce((SELECT min(1, {_MINUTE_MS} / observed_ms) FROM gpu_minute '
+    'coalesce((SELECT min(1, 60000.0 / observed_ms) FROM gpu_minute '
     'WHERE gpu_minute.gpu = usage.gpu AND gpu_minute.minute = usage.minute), 1)'
 )
 
@@ -77,7 +62,7 @@ class RecordedUsage:
         self.simulated: str = meta.get('simulated') or ''
         first, last = self._db.execute(
             'SELECT min(minute), max(minute) FROM gpu_minute WHERE minute BETWEEN 0 AND ?',
-            (int(LATEST_TIME // _MINUTE),),
+            (int(LATEST_TIME // 60),),
         ).fetchone()
         if not isinstance(first, int) or not isinstance(last, int):
             raise RecordingError(f'{self.path} holds no usage')
@@ -98,40 +83,39 @@ class RecordedUsage:
         The time observed in these minutes counts too: it is longer than the runs if the recorder was
         killed, or reopened the file.
         """
-        begin, end = self.first * _MINUTE, self.last * _MINUTE
-        started = self._number('SELECT min(started) FROM run WHERE ended >= ?', begin * _MS)
-        ended = self._number('SELECT max(ended) FROM run WHERE started < ?', end * _MS)
+        begin, end = self.first * 60.0, self.last * 60.0
+        started = self._seconds('SELECT min(started) FROM run WHERE ended >= ?', begin * 1000)
+        ended = self._seconds('SELECT max(ended) FROM run WHERE started < ?', end * 1000)
         observed = 'SELECT max(observed_ms) FROM gpu_minute WHERE minute = ?'
-        until = end - _MINUTE + (self._number(observed, self.last - 1) or 0.0)
+        until = end - 60 + (self._seconds(observed, self.last - 1) or 0.0)
         until = until if ended is None else max(until, ended)
-        until = until if end - _MINUTE < until <= end else end
-        most = min(begin + _MINUTE, until)
-        since = most - (self._number(observed, self.first) or 0.0)
+        until = until if end - 60 < until <= end else end
+        most = min(begin + 60, until)
+        since = most - (self._seconds(observed, self.first) or 0.0)
         since = since if started is None else min(since, started)
         return since if begin <= since < most else begin, until
 
-    def _number(self, statement: str, *values: float) -> float | None:
+    def _seconds(self, statement: str, value: float) -> float | None:
         """Return the milliseconds that a query finds in seconds; ``None``: no number."""
-        value = self._db.execute(statement, values).fetchone()[0]
-        return value / _MS if isinstance(value, (int, float)) else None
+        found = self._db.execute(statement, (value,)).fetchone()[0]
+        return found / 1000 if isinstance(found, (int, float)) else None
 
-    def devices(self, since: int, until: int) -> list[RecordedDevice]:
+    def devices(self, since: int, until: int) -> Devices:
         """Return the devices that existed in some minutes."""
-        devices = []
+        devices = {}
         with self._reading():
             for name, index, mig, parent in self._db.execute(
                 'SELECT gpu, physical_index, mig_index, parent FROM device '
                 'WHERE last_seen >= ? AND first_seen < ?',
-                (since * _MINUTE_MS, until * _MINUTE_MS),
+                (since * 60_000, until * 60_000),
             ):
                 is_mig = isinstance(mig, int) and mig >= 0
-                label = f'{index}:{mig}' if is_mig else str(index)
                 gpu = parent or f'GPU {index}' if is_mig else name
-                devices.append(RecordedDevice(name, gpu, label))
+                devices[name] = gpu, f'{index}:{mig}' if is_mig else str(index)
         return devices
 
-    def read(self, since: int, until: int, seen: Minutes) -> list[tuple[UsageKey, Sums]]:
-        """Return the use of devices in some minutes, without those seen."""
+    def read(self, since: int, until: int, seen: Minutes) -> list[tuple[tuple[str, ...], Sums]]:
+        """Return device, user, kind and ID of the owner, command, and sums; without minutes seen."""
         limits = f'minute >= {since:d} AND minute < {until:d}'
         with self._reading():
             if seen:
@@ -169,13 +153,12 @@ class RecordedUsage:
         self._db.close()
 
 
-def _use_of(row: Sequence[object]) -> tuple[UsageKey, Sums]:
-    """Return the key of a row, and its sums in seconds and joules."""
-    key = UsageKey(*('' if value is None else str(value) for value in row[:5]))
+def _use_of(row: Sequence[object]) -> tuple[tuple[str, ...], Sums]:
+    key = tuple('' if value is None else str(value) for value in row[:5])
     share, held_idle, allocated, percent, measured, peak_bytes, energy = (
-        float(str(value)) / _MS for value in row[5:]
+        float(str(value)) / 1000 for value in row[5:]
     )
-    if not key.user:
+    if not key[1]:
         return key, Sums(free=share, joules=energy)
     return key, Sums(
         share - held_idle - allocated,
@@ -183,7 +166,7 @@ def _use_of(row: Sequence[object]) -> tuple[UsageKey, Sums]:
         allocated=allocated,
         kernels=percent / 100,
         measured=measured,
-        peak_bytes=peak_bytes * _MS,
+        peak_bytes=peak_bytes * 1000,
         joules=energy,
     )
 
@@ -218,10 +201,9 @@ def read_report(
             f'{simulated[0].path} is of a simulated machine; it is not added to those of real ones'
         )
     begin, end = min(s.first for s in sources), max(s.last for s in sources)
-    last = end if until is None else int(until // _MINUTE)
-    first = max(begin, last - round(DEFAULT_SECONDS / _MINUTE))
-    first = first if since is None else int(since // _MINUTE)
-    start, stop = float(first * _MINUTE), float(last * _MINUTE)
+    last = end if until is None else int(until // 60)
+    first = max(begin, last - round(DEFAULT_SECONDS / 60)) if since is None else int(since // 60)
+    start, stop = first * 60.0, last * 60.0
     if since is None:
         start = max(start, min(source.begin for source in sources))
     if until is None:
@@ -233,15 +215,14 @@ def read_report(
     if not hosts or first >= last:
         raise RecordingError(
             'nothing was recorded in this period; the recordings are from '
-            f'{format_time(begin * _MINUTE)[:-3]} to {format_time(end * _MINUTE)[:-3]}'
+            f'{format_time(begin * 60)[:-3]} to {format_time(end * 60)[:-3]}'
         )
-    table, gpus, problems = Table(by), 0, []
+    table, gpus = Table(by), 0
+    problems: list[str] = []
     days = list(_days(start, stop)) if 'day' in by else [('', start, stop)]
     for host, of_host in hosts.items():
         prefix = '' if len(hosts) == 1 or 'host' in by else f'{host}/'
-        count, of_reading = _read_host(table, of_host, prefix, days)
-        gpus += count
-        problems += of_reading
+        gpus += _read_host(table, of_host, prefix, days, problems)
     return Report(
         *(start, stop, by, table.rows(), tuple(hosts), gpus, tuple(dict.fromkeys(problems))),
         simulated=simulated[0].simulated if simulated else '',
@@ -262,49 +243,43 @@ def _read_host(
     sources: Sequence[RecordedUsage],
     prefix: str,
     days: Sequence[tuple[str, float, float]],
-) -> tuple[int, list[str]]:
+    problems: list[str],
+) -> int:
     """Add the recordings of one host to a table, and the time that none of them observed.
 
     Returns:
-        The number of its GPUs, and problems.
+        The number of its GPUs.
     """
-    host, problems = sources[0].host, []
-    since, until = int(days[0][1] // _MINUTE), -int(-days[-1][2] // _MINUTE)
-    devices: dict[str, RecordedDevice] = {}
+    host = sources[0].host
+    since, until = int(days[0][1] // 60), -int(-days[-1][2] // 60)
+    devices: Devices = {}
     #: Day and GPU → the seconds that were observed.
     observed: dict[tuple[str, str], float] = {}
     seen: Minutes = {}
     for source in sources:
         try:
-            devices.update({device.name: device for device in source.devices(since, until)})
+            devices.update(source.devices(since, until))
             for day, start, stop in days:
-                first, last = int(start // _MINUTE), -int(-stop // _MINUTE)
-                for key, sums in source.read(first, last, seen):
-                    device = devices.setdefault(key.gpu, RecordedDevice(key.gpu, key.gpu, key.gpu))
-                    place = (day, device.gpu)
-                    observed[place] = observed.get(place, 0.0) + sums.seconds
-                    job = f'{key.owner_kind} {key.owner_id}'.strip()
+                for key, sums in source.read(int(start // 60), -int(-stop // 60), seen):
+                    name, user, kind, number, command = key
+                    gpu, label = devices.setdefault(name, (name, name))
+                    observed[day, gpu] = observed.get((day, gpu), 0.0) + sums.seconds
+                    job = f'{kind} {number}'.strip()
                     account, partition = source.jobs.get(job, ('', ''))
-                    table.add(
-                        Place(
-                            *(key.user, job, key.command, prefix + device.label, host, day),
-                            group=unix_group(key.user) if 'group' in table.by else '',
-                            account=account,
-                            partition=partition,
-                        ),
-                        sums,
-                    )
+                    group = unix_group(user) if 'group' in table.by else ''
+                    place = {'gpu': prefix + label, 'host': host, 'day': day, 'group': group}
+                    place.update(job=job, command=command, account=account, partition=partition)
+                    table.add(sums, user, **place)
             if len(sources) > 1:
                 source.add_minutes(seen, since, until)
         except RecordingError as error:
             problems.append(str(error))
-    gpus = {device.gpu: device.label for device in devices.values() if ':' not in device.label}
-    for device in devices.values():
-        gpus.setdefault(device.gpu, device.label)
+    gpus = {gpu: label for gpu, label in devices.values() if ':' not in label}
+    for gpu, label in devices.values():
+        gpus.setdefault(gpu, label)
     for day, start, stop in days:
         for gpu, label in gpus.items():
             # Recordings have milliseconds.
-            rest = round(stop - start - observed.get((day, gpu), 0.0), 3)
-            unobserved = Place(UNOBSERVED, gpu=prefix + label, host=host, day=day)
-            table.add(unobserved, Sums(unobserved=max(0.0, rest)))
-    return len(gpus), problems
+            rest = max(0.0, round(stop - start - observed.get((day, gpu), 0.0), 3))
+            table.add(Sums(unobserved=rest), UNOBSERVED, gpu=prefix + label, host=host, day=day)
+    return len(gpus)

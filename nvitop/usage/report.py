@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports of the use of GPUs: by user, job, command, GPU or host, as tables, CSV and JSON. Pure.
 
-The time of a GPU is used, held idle, allocated (to a job that does not use it), free or not observed. All rows of a report add up to the
-length of the period × the number of GPUs.
+The time of a GPU is used, held idle, allocated (to a job that does not use it), free or not observed.
+All rows of a report add up to the length of the period × the number of GPUs.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ DIMENSIONS = (*WHO, *PLACES)
 #: User of the time that was not observed.
 UNOBSERVED = '(unobserved)'
 _SPECIAL = {NO_USER: '(free)', UNKNOWN_USER: '(unknown)', UNOBSERVED: UNOBSERVED}
-NO_JOB = '(no job)'
-#: What is not known of a job or a user.
-NONE = '(none)'
+_MISSING = {'job': '(no job)', 'account': '(none)', 'partition': '(none)'}
 FORMATS = ('table', 'csv', 'json')
 #: Version of the JSON structure; increased by changes that would break programs.
 SCHEMA = 1
@@ -50,23 +48,6 @@ A row without GPU-HOURS had idle memory on GPUs that others used: their time is 
 _HOUR = 3600.0
 _JOULES_PER_KWH = 3.6e6
 _FULL, _LIGHT, _ASCII = '█', '▒', ('#', '-')
-
-
-class Place(NamedTuple):
-    """Who has used a GPU, and which."""
-
-    user: str = NO_USER
-    #: Kind and ID of the owner: ``'slurm 42'``; ``''``: there is none.
-    job: str = ''
-    command: str = ''
-    gpu: str = ''
-    host: str = ''
-    #: Local day: ``'2026-11-24'``.
-    day: str = ''
-    #: Unix group of the user; account and partition of the job.
-    group: str = ''
-    account: str = ''
-    partition: str = ''
 
 
 @dataclasses.dataclass
@@ -146,31 +127,30 @@ class Table:
         self.by = by
         self._rows: dict[tuple[str, ...], Row] = {}
 
-    def add(self, place: Place, sums: Sums) -> None:
-        """Add the use of GPUs by one user, or of none."""
-        key = tuple(_text(place, dimension) for dimension in self.by)
+    def add(self, sums: Sums, user: str = NO_USER, **place: str) -> None:
+        """Add the use of GPUs by one user, or of none, at a place: a text for each dimension."""
+        job, command = place.get('job', ''), place.get('command', '')
+        texts = []
+        for dimension in self.by:
+            if dimension in WHO and user in _SPECIAL and not (dimension == 'job' and job):
+                texts.append(_SPECIAL[user])
+            else:
+                text = user if dimension == 'user' else place.get(dimension, '')
+                texts.append(text or _MISSING.get(dimension, '(unknown)'))
+        key = tuple(texts)
         row = self._rows.get(key)
         if row is None:
-            is_held = place.user not in (NO_USER, UNOBSERVED) or not {*WHO}.intersection(self.by)
+            is_held = user not in (NO_USER, UNOBSERVED) or not {*WHO}.intersection(self.by)
             row = self._rows[key] = Row(key, Sums(), is_held)
         row.sums.add(sums)
-        # The same command of two users is two.
-        job = (place.job, '') if place.job else (place.user, place.command)
-        is_job = place.user not in _SPECIAL and (place.job or place.command)
+        is_job = user not in _SPECIAL and (job or command)
         if is_job and sums.used + sums.held_idle + sums.allocated:
-            row.sums.jobs.add(job)
+            # The same command of two users is two.
+            row.sums.jobs.add((job, '') if job else (user, command))
 
     def rows(self) -> tuple[Row, ...]:
         """Return the rows."""
         return tuple(self._rows.values())
-
-
-def _text(place: Place, dimension: str) -> str:
-    if dimension in WHO and place.user in _SPECIAL and not (dimension == 'job' and place.job):
-        return _SPECIAL[place.user]
-    text: str = getattr(place, dimension)
-    missing = {'job': NO_JOB, 'account': NONE, 'partition': NONE}
-    return text or missing.get(dimension, '(unknown)')
 
 
 def total_of(rows: Iterable[Row]) -> Sums:

@@ -47,22 +47,21 @@ class FakeClient:
 
 A = {'instance': 'a:9836'}
 ANN = {**A, 'user': 'ann'}
-JOB = {**ANN, 'owner_kind': 'slurm', 'owner_id': '42'}
 ROWS = (
-    ('gpus count', A, 2.0),
-    ('user used', ANN, 10 * HOUR),
-    ('user held_idle', ANN, 2 * HOUR),
-    ('user measured', ANN, 20 * HOUR),
-    ('user kernels', ANN, 5 * HOUR),
-    ('user joules', ANN, 3.6e6),
-    ('user peak_bytes', ANN, 5.0),
-    ('user used', {**A, 'user': '(unknown)'}, HOUR),
-    ('free free', A, 20 * HOUR),
+    ('gpus', A, 2.0),
+    ('used', ANN, 10 * HOUR),
+    ('held_idle', ANN, 2 * HOUR),
+    ('measured', ANN, 20 * HOUR),
+    ('kernels', ANN, 5 * HOUR),
+    ('joules', ANN, 3.6e6),
+    ('peak_bytes', ANN, 5.0),
+    ('used', {**A, 'user': '(unknown)'}, HOUR),
+    ('free', A, 20 * HOUR),
     ('free joules', A, math.nan),
-    ('user peak_bytes', {**A, 'user': '(unknown)'}, math.nan),
-    ('gpus count', A, math.inf),
+    ('peak_bytes', {**A, 'user': '(unknown)'}, math.nan),
+    ('gpus', A, math.inf),
     ('', A, 1.0),  # not a row of the query
-    ('user add', ANN, 1.0),
+    ('jobs', ANN, 1.0),
 )
 
 
@@ -82,20 +81,12 @@ def test_rows_of_all_parts_are_added() -> None:
     assert (report.gpus, report.hosts) == (2, ('a',))
 
 
-def test_time_outside_of_jobs_is_a_row_of_the_user() -> None:
-    client: Any = FakeClient(*ROWS, ('owner used', JOB, 4 * HOUR))
-    report = read_prometheus(client, Scope(), 0, 86400, ('user', 'job'))
-    assert hours(report)['ann', 'slurm 42'] == (4, 0, 0, 0)
-    assert hours(report)['ann', '(no job)'] == (6, 2, 0, 0)
-    assert report.total.seconds == 2 * 86400
-
-
 def test_a_host_is_known_by_its_name_at_any_address() -> None:
     host = {'hostname': 'gpu07', 'user': 'ann'}
     rows = [
-        ('gpus count', {'hostname': 'gpu07', 'instance': '10.0.0.1:9836'}, 2.0),
-        ('user used', {**host, 'instance': '10.0.0.1:9836'}, 3 * HOUR),
-        ('user used', {**host, 'instance': '10.0.0.2:9836'}, HOUR),
+        ('gpus', {'hostname': 'gpu07', 'instance': '10.0.0.1:9836'}, 2.0),
+        ('used', {**host, 'instance': '10.0.0.1:9836'}, 3 * HOUR),
+        ('used', {**host, 'instance': '10.0.0.2:9836'}, HOUR),
     ]
     client: Any = FakeClient(*rows)
     assert read_prometheus(client, Scope(), 0, 86400, ('user',)).hosts == ('gpu07',)
@@ -105,19 +96,6 @@ def test_a_host_is_known_by_its_name_at_any_address() -> None:
     }
     with_label = read_prometheus(client, Scope(host_label='instance'), 0, 86400, ('user',))
     assert with_label.hosts == ('10.0.0.1',)
-
-
-def test_jobs_are_counted_whatever_the_rows_are() -> None:
-    other = ('owner held_idle', {**JOB, 'owner_id': '43'}, HOUR)
-    unused = ('owner used', {**JOB, 'owner_id': '44'}, 0.0)
-    client: Any = FakeClient(*ROWS, ('owner used', JOB, 4 * HOUR), other, unused)
-    by_user = read_prometheus(client, Scope(), 0, 86400, ('user',))
-    assert hours(by_user)['ann'] == (10, 2, 0, 0)
-    assert {row.key[0]: len(row.sums.jobs) for row in by_user.rows if row.sums.jobs} == {'ann': 2}
-    by_job = read_prometheus(client, Scope(), 0, 86400, ('user', 'job'))
-    jobs = {row.key[1]: len(row.sums.jobs) for row in by_job.rows}
-    assert (jobs['slurm 42'], jobs['slurm 43'], jobs['(no job)']) == (1, 1, 0)
-    assert len(by_job.total.jobs) == 2
 
 
 def test_a_server_without_counters_is_an_error() -> None:
@@ -166,7 +144,7 @@ class Simulated:
     def __init__(self, scenario: str | Any, folder: pathlib.Path) -> None:
         self.moments: list[tuple[float, list[Series]]] = []
         recorder = Recorder(str(folder / 'a.db'), interval_seconds=INTERVAL)
-        counters = UsageCounters(2.5 * INTERVAL, owners=True)
+        counters = UsageCounters(2.5 * INTERVAL)
         clock = Clock()
         samples: list[Sample] = []
         with simulation.machine(scenario, clock=clock, sleep=clock.turn):
@@ -231,10 +209,6 @@ def test_recordings_and_prometheus_agree_with_the_truth(
         assert row.sums.peak_bytes <= 1.01 * found[row.key[0]].peak_bytes
     assert recorded.total.joules == pytest.approx(data.joules, rel=0.01)
     assert scraped.total.joules == pytest.approx(data.joules, rel=0.01)
-    if scenario == 'dgx-h100':
-        assert {row.key[0]: len(row.sums.jobs) for row in recorded.rows} == {
-            user: len(sums.jobs) for user, sums in found.items()
-        }
     if scenario == 'known':
         truth = {
             'ann': (1.5, 0),

@@ -22,17 +22,7 @@ from nvitop.recording.store import RecordingError
 from nvitop.sampling.types import JobSample, Sample
 from nvitop.usage.command import main, parse_moment
 from nvitop.usage.recordings import open_sources, read_report
-from nvitop.usage.report import (
-    ORDERS,
-    Place,
-    Report,
-    Row,
-    Sums,
-    Table,
-    arrange,
-    held_text,
-    report_text,
-)
+from nvitop.usage.report import ORDERS, Report, Row, Sums, Table, arrange, held_text, report_text
 from tests.recording import virtual_clock
 from tests.recording.virtual_clock import START, SimpleMachine, mig, percent
 from tests.usage.reports import HOUR, hours
@@ -339,7 +329,7 @@ bob             1:07:30   28.1  #-----    0:07:30  1:00:00      7%  60.0 GiB  13
 )
 def test_small_tables_have_small_units(until: float, joules: float, texts: str) -> None:
     table = Table(('user',))
-    table.add(Place('ann'), Sums(1200, joules=joules))
+    table.add(Sums(1200, joules=joules), 'ann')
     report = Report(0, until, ('user',), table.rows(), ('gpu07',), 1)
     values = report_text(report, 'table', ascii_only=True).splitlines()[-1].replace('#', '').split()
     assert values == ['ann', *texts.split()]
@@ -347,9 +337,9 @@ def test_small_tables_have_small_units(until: float, joules: float, texts: str) 
 
 def test_tables_leave_out_only_little_time_without_a_user() -> None:
     table = Table(('user',))
-    table.add(Place('ann'), Sums(0.6))
-    table.add(Place('bob'), Sums(-1.0))  # the file is damaged
-    table.add(Place(''), Sums(free=0.2))
+    table.add(Sums(0.6), 'ann')
+    table.add(Sums(-1.0), 'bob')  # the file is damaged
+    table.add(Sums(free=0.2), '')
     report = Report(0, 1, ('user',), table.rows(), ('gpu07',), 1)
     lines = report_text(report, 'table', with_total=True).splitlines()
     assert [line.split()[:2] for line in lines[3:]] == [
