@@ -65,7 +65,7 @@ def main_demand(state: AppState) -> Demand:
 
 def problems_demand(state: AppState) -> Demand:
     """Return the demand of the problems screen, which explains missing values of the main screen."""
-    shown = (*DETAILS, *FACT_METRICS) if state.main.shows_page else ()
+    shown = (*DETAILS, *FACT_METRICS) if state.main.shows_page else ('memory_temperature',)
     metric = state.main.graphs.metric
     # Metrics of other tiers are measured anyway.
     if METRICS_BY_NAME[metric].tier == 'shown' and metric not in shown:

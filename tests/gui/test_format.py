@@ -23,7 +23,7 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_percent(42.25), '42.2%'),
         (f.format_short_percent(100), 'MAX'),
         (f.format_cpu_percent(9999.5), '9999+'),
-        (f.format_load(0.4249), ' 0.42'),
+        (f.format_load(0.4249), '0.42'),
         (f.format_load(123456), '9999+'),
         (f.format_device_name('NVIDIA GeForce RTX 4090 Laptop GPU', 19), 'RTX 4090 Laptop GPU'),
         (f.format_device_name('evil\x1b]0;x\x07', 19), 'evil␛]0;x␇'),
@@ -76,7 +76,7 @@ def test_every_format_accepts_none_and_nan() -> None:
 @given(st.one_of(st.integers(0, 10**19), st.floats(0, 1e19)))
 def test_columns_never_overflow(value: float) -> None:
     assert len(f.format_cpu_percent(value)) <= 5
-    assert len(f.format_load(value)) == 5
+    assert len(f.format_load(value)) <= 5
     assert len(f.format_short_percent(value)) <= 3
     assert len(f.format_bytes(min(value, 1000 * 2**50 - 2**49))) <= 8
 

@@ -27,20 +27,24 @@ def last_row(keys: str = '', width: int = 120, height: int = 30) -> str:
 
 
 def test_last_row_follows_the_selection() -> None:
-    before = ' h Help  Up Down Select  Tab GPU  \\ Filter  o Sort  ! Problems  u Users  / Search  t Tree  J Jobs  C Columns  q Quit'
+    before = ' h Help  ↑↓ Select  Tab GPU  \\ Filter  o Sort  ! Problems  u Users  / Search  t Tree  J Jobs  C Columns  q Quit'
     assert last_row() == before
     assert 'Enter Graphs  T Terminate  K Kill  e Env  Space Tag' in last_row('Down')
-    assert all(text in last_row('1') for text in ('Up Down Other GPU', 'Enter GPU page'))
+    assert all(text in last_row('1') for text in ('↑↓ Other GPU', 'Enter GPU page'))
     assert all('Esc Clear' in last_row(keys) for keys in ('1', 'Down Space', r'\ p Enter'))
     assert 'Esc Clear' not in last_row('Down')
-    assert all(text in last_row('1 Enter') for text in ('Up Down Select', 'Enter All GPUs'))
-    assert 'Up Down Select' in last_row('t')
+    assert all(text in last_row('1 Enter') for text in ('↑↓ Select', 'Enter All GPUs'))
+    assert '↑↓ Select' in last_row('t')
+    assert (
+        ' Up Down Select '
+        in lines_of(state_on('h100x8', 120, 30, view=HINTS._replace(ascii=True)))[-1]
+    )
     assert 'e Env' in last_row('t Down')
     assert 'Esc Clear' in last_row('t Down Space')
 
 
 def test_last_row_names_only_keys_that_lead_somewhere() -> None:
-    assert last_row('h').startswith(' PageUp PageDown Scroll')
+    assert last_row('h').startswith(' PgUp PgDn Scroll')
     assert last_row('h', height=200) == ' / Search  q Back'
     assert last_row('U').count('Back') == last_row('U U').count('Back') == 1
 

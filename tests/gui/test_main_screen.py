@@ -232,7 +232,9 @@ def test_host_without_values_says_so() -> None:
     assert 'not reported' not in '\n'.join(lines_of(state_on(sample, 120, 60)))
 
 
-@pytest.mark.parametrize(('width', 'height'), [(100, 30), (180, 60), (300, 80)])
-def test_host_has_histories_on_a_large_screen(width: int, height: int) -> None:
-    panel = panel_rows(state_on('h100x8', width, height, view=ViewState()))
-    assert (panel.host, panel.lines) == (3, 1 if height == 30 else 4)
+@pytest.mark.parametrize(
+    ('height', 'host', 'lines'), [(30, 1, 1), (40, 1, 2), (60, 3, 4), (80, 3, 6)]
+)
+def test_host_has_histories_if_everything_else_has_room(height: int, host: int, lines: int) -> None:
+    panel = panel_rows(state_on('h100x8', 120, height, view=ViewState()))
+    assert (panel.host, panel.lines) == (host, lines)

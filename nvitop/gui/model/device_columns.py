@@ -97,7 +97,7 @@ def _state(row: GpuRow, width: int) -> Pieces:
 
 
 def _user(row: GpuRow, width: int) -> Pieces:
-    others = f' +{row.other_users}' if row.other_users else ''
+    others = row.who[len(row.user) :]
     name = clip(row.user, max(1, width - len(others)))
     return ((name, OWN if row.is_own else PLAIN), (others, PLAIN))
 
@@ -133,8 +133,12 @@ def _utilization(row: GpuRow, _: int) -> Pieces:
 def _temperature(row: GpuRow, width: int) -> Pieces:
     if row.device.key.is_mig and row.device.temperature_celsius is None:
         return ()  # its GPU has it
-    text = fmt.format_temperature(row.device.temperature_celsius, width)
+    celsius = row.device.temperature_celsius
+    text = fmt.format_temperature(celsius, width)
     is_hot = row.finding is not None and row.finding.mark == 'hot'
+    limit = row.device.info.temperature_slowdown_threshold_celsius
+    if celsius is not None and limit is not None and len(f'{celsius}/{limit}°C') <= width:
+        return ((f'{celsius}', row.mark_style if is_hot else PLAIN), (f'/{limit}°C', DIM))
     return ((text, row.mark_style),) if is_hot else _value(text, '°C')
 
 
@@ -172,7 +176,7 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
     Column('name', 'NAME', (8, 16, 28), 'product name if there are different ones; profile of a MIG device', _name, align='<', gap=1, rank=5),
     Column('state', 'STATE', (7, 10, 16), 'what it is doing; see [STATE](monitor.md#gpus)', _state, align='<'),
     Column('user', 'USER', (8, 12, 20), 'the user with the most memory, and the number of others', _user, align='<', gap=2, rank=2),
-    Column('job', 'JOB', (12, 20, 32), 'the job, pod or container with the most memory', _job, align='<', rank=8, gap=2),
+    Column('job', 'JOB', (12, 20, 32), 'the job, pod or container with the most memory, or the command if it belongs to none', _job, align='<', rank=8, gap=2),
     Column('memory_bar', '', (4, 10, 10, 16), 'used memory in percent', _memory_bar, align='<', gap=2, rank=4),
     Column('memory', 'MEM GiB', (7, 9), 'used memory, and with enough room all memory; `shared`: that of a MIG device that uses the same memory', _memory, source='`memory_used`, `memory_total`'),
     Column('utilization', 'UTIL', (4,), 'share of time in which a kernel ran; `-`: it is not measured, and the history is that of the memory', _utilization, gap=2, source='`gpu_utilization`'),
@@ -186,14 +190,14 @@ DEVICE_COLUMNS_BY_NAME = {column.name: column for column in DEVICE_COLUMNS}
 
 
 class LineFact(NamedTuple):
-    """A fact below the row of a GPU, in a fixed width so that those of all GPUs stand below each other."""
+    """A fact below the first line of a GPU, in a column of that line."""
 
+    #: The name of the column.
+    below: str
     width: int
     text: Callable[[GpuRow, int], Pieces]
     metric: str
     align: str = '<'
-    #: The column below which it begins if there is room.
-    below: str = ''
 
 
 def _words(label: str, text_of: Callable[[DeviceSample], str]) -> Callable[[GpuRow, int], Pieces]:
@@ -203,29 +207,14 @@ def _words(label: str, text_of: Callable[[DeviceSample], str]) -> Callable[[GpuR
     return pieces
 
 
-def _pcie_link(device: DeviceSample) -> str:
-    width, most = device.pcie_link_width, device.info.max_pcie_link_width
-    if width and most and width < most:
-        return f'x{width} of x{most}'
-    return fmt.NOT_AVAILABLE if not width else f'x{width}'
-
-
-def _slowdown(device: DeviceSample) -> str:
-    return fmt.format_measured('°C', device.info.temperature_slowdown_threshold_celsius)
-
-
-#: Facts below the row of a GPU, the most important first. The first line has those below a column, and
-#: then the problem.
+#: Facts below the row of a GPU, from the second line down in each column.
 LINE_FACTS: tuple[LineFact, ...] = (
-    LineFact(4, _temperature, 'temperature', '>', 'state'),
-    LineFact(11, _power, 'power_usage', '>', 'user'),
-    LineFact(8, _clock, 'sm_clock', '>', 'job'),
-    LineFact(11, _words('mem bw', lambda device: fmt.format_share(device.memory_utilization_percent)), 'memory_utilization'),
-    LineFact(13, _words('mem temp', lambda device: fmt.format_measured('°C', device.memory_temperature_celsius)), 'memory_temperature'),
-    LineFact(8, _words('fan', lambda device: fmt.format_share(device.fan_speed_percent)), 'fan_speed'),
-    LineFact(15, _words('ECC errors', lambda device: fmt.format_count(device.total_volatile_uncorrected_ecc_errors)), 'total_volatile_uncorrected_ecc_errors'),
-    LineFact(15, _words('PCIe', _pcie_link), 'pcie_link_width'),
-    LineFact(14, _words('slows at', _slowdown), 'temperature_slowdown_threshold'),
+    LineFact('state', 7, _temperature, 'temperature'),
+    LineFact('state', 8, _words('mem', lambda device: fmt.format_measured('°C', device.memory_temperature_celsius)), 'memory_temperature'),
+    LineFact('state', 8, _words('fan', lambda device: fmt.format_share(device.fan_speed_percent)), 'fan_speed'),
+    LineFact('user', 11, _power, 'power_usage', '>'),
+    LineFact('user', 10, _words('mem bw', lambda device: fmt.format_share(device.memory_utilization_percent)), 'memory_utilization'),
+    LineFact('utilization', 8, _clock, 'sm_clock', '>'),
 )  # fmt: skip
 _LINE_METRICS = frozenset(fact.metric for fact in LINE_FACTS)
 _TALL_TEXTS: dict[str, Callable[[GpuRow, int], Pieces]] = {
@@ -249,11 +238,16 @@ def device_widths(rows: Iterable[GpuRow]) -> dict[str, int]:
     """Return the widths of the widest texts of devices in columns that grow."""
     widths = {'state': 0, 'word': 0, 'user': 0, 'job': 0}
     for row in rows:
-        others = f' +{row.other_users}' if row.other_users else ''
-        texts = (state_text(row), row.word, row.user + others, row.job)
+        texts = (state_text(row), row.word, row.who, row.job)
         for name, text in zip(widths, texts):
             widths[name] = max(widths[name], cell_width(text))
     return widths
+
+
+def power_width(rows: Iterable[GpuRow]) -> int:
+    """Return the width of the power of any of these devices and of its limit: ``614/700 W``."""
+    limit = max([(row.device.power_limit_mw or 0) // 1000 for row in rows])
+    return 2 * len(str(limit)) + 3
 
 
 def value_of(device: DeviceSample, metric: str) -> float | None:

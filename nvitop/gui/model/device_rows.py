@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Iterable, NamedTuple, Sequence
 
 from nvitop.basics.units import GiB
@@ -38,11 +39,11 @@ class GpuRow(NamedTuple):
     state: DeviceState = DeviceState('unknown')
     #: The most severe finding about the device.
     finding: Finding | None = None
-    #: The user with the most memory, safe to draw; the job, pod or container of this memory; and the
-    #: number of other users.
+    #: The user with the most memory, safe to draw; the job, pod or container of this memory, or the
+    #: command without one; and the other users with their memory.
     user: str = ''
     job: str = ''
-    other_users: int = 0
+    others: tuple[str, ...] = ()
     #: Whether the user of the monitor is this user.
     is_own: bool = False
     #: Whether the user has only claimed the device, which is free; ``job`` is for how long.
@@ -55,6 +56,8 @@ class GpuRow(NamedTuple):
     is_last: bool = False
     #: Whether this is a free MIG device, and others of its GPU instance use the memory that they share.
     is_others_memory: bool = False
+    #: The number of less severe problems.
+    more_problems: int = 0
 
     @property
     def is_wrong(self) -> bool:
@@ -109,8 +112,19 @@ class GpuRow(NamedTuple):
         """What is wrong or limits the device, with the values that show it; ``''`` if nothing."""
         if self.finding is None:
             return ''
-        words, evidence = safe(self.finding.words), safe(self.finding.details)
-        return f'{words}: {evidence}' if evidence and is_wrong(self.finding) else words
+        evidence = safe(self.finding.details)
+        return f'{self.fault}: {evidence}' if evidence and is_wrong(self.finding) else self.fault
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, in a few words: ``'too hot'``, ``'too hot +2'`` with two more problems."""
+        more = f' +{self.more_problems}' if self.more_problems else ''
+        return '' if self.finding is None else safe(self.finding.words) + more
+
+    @property
+    def who(self) -> str:
+        """The user with the most memory, and the number of other users: ``'ann +1'``."""
+        return self.user + (f' +{len(self.others)}' if self.others else '')
 
     @property
     def advice(self) -> str:
@@ -125,7 +139,9 @@ class GpuRow(NamedTuple):
 
 def device_rows(sample: Sample, found: Iterable[Finding] | None = None) -> tuple[GpuRow, ...]:
     """Return the rows of all devices of a sample; ``found`` are the findings if they are known."""
-    worst = worst_findings(findings(sample) if found is None else found)
+    found = tuple(findings(sample) if found is None else found)
+    worst = worst_findings(found)
+    problems = Counter(finding.device for finding in found if is_wrong(finding))
     states = device_states(sample)
     busy = {key for key, state in states.items() if state.word == 'busy'}
     users = _users_of(sample, busy)
@@ -139,13 +155,14 @@ def device_rows(sample: Sample, found: Iterable[Finding] | None = None) -> tuple
             device,
             states[key],
             worst.get(key),
-            *users.get(key, ('', '', 0, False)),
+            *users.get(key, ('', '', (), False)),
             is_divided=not key.is_mig and key.physical_index in divided,
             is_last=last[key.physical_index] == key,
             is_others_memory=states[key].word == FREE
             and key.is_mig
             and device.info.gpu_instance_id is not None
             and instances.count(_instance(device)) > 1,
+            more_problems=max(0, problems[key] - 1),
         )
         claim = claim_of_unused(sample, device, row.state)
         if claim is not None:
@@ -165,8 +182,10 @@ def _instance(device: DeviceSample) -> tuple[int, int | None]:
     return device.key.physical_index, device.info.gpu_instance_id
 
 
-def _users_of(sample: Sample, busy: set[DeviceKey]) -> dict[DeviceKey, tuple[str, str, int, bool]]:
-    """Return the user with the most memory on each device, the job, the number of others, own or not.
+def _users_of(
+    sample: Sample, busy: set[DeviceKey]
+) -> dict[DeviceKey, tuple[str, str, tuple[str, ...], bool]]:
+    """Return the user with the most memory on each device, the job, the others, own or not.
 
     Graphics processes count only on ``busy`` devices on which no process computes: every desktop
     has some, even on a free GPU.
@@ -189,11 +208,20 @@ def _users_of(sample: Sample, busy: set[DeviceKey]) -> dict[DeviceKey, tuple[str
                 largest[key, name] = process
     users = {}
     for key, sums in memory.items():
-        name = max(sums, key=lambda each: (bool(each), sums[each]))
-        owner = largest[key, name].owner
-        job = '' if owner is None or owner.is_plain else safe(owner.group)
+        name, *others = sorted(sums, key=lambda each: (not each, -sums[each]))
+        process = largest[key, name]
+        owner = process.owner
+        if owner is None or owner.is_plain:
+            command = fmt.format_command(process.command, process.status, name=process.name)
+            job = fmt.brief_command(command, 0)
+        else:
+            job = safe(owner.group)
+        texts = tuple(
+            f'{safe(other or fmt.NOT_AVAILABLE)} {fmt.format_gib_count(sums[other])} GiB'
+            for other in others
+        )
         is_own = bool(name) and name == sample.host.username
-        users[key] = safe(name or fmt.NOT_AVAILABLE), job, len(sums) - 1, is_own
+        users[key] = safe(name or fmt.NOT_AVAILABLE), job, texts, is_own
     return users
 
 
@@ -315,8 +343,10 @@ def fold_free(rows: Sequence[GpuRow]) -> Folded:
 
 
 def why_silent(device: DeviceSample, room: int) -> str:
-    """Return why a device has no values, in words that fit if there are any."""
+    """Return why a device has no values, in words that fit if there are any; ``''`` if its status says it."""
     reason = safe(device.reason or device.status)
+    if reason in (device.status, f'GPU is {device.status}'):
+        return ''
     if device.status == 'asleep' and reason.startswith('asleep'):
         reason = reason[len('asleep') :].lstrip(' ,;')
         if 'press r' not in reason:

@@ -133,12 +133,10 @@ def format_tenths(percent: float | None) -> str:
 
 
 def format_load(load: float | None) -> str:
-    """Format a load average in 5 characters: ``' 0.42'``, ``'123.4'``, ``'9999+'``."""
-    if load is None or _is_missing(load):
-        return f'{NOT_AVAILABLE:>5}'
-    if load >= 9999.5:
+    """Format a load average in at most 5 characters: ``0.42``, ``48``, ``9999+``."""
+    if load is not None and load >= 9999.5:
         return '9999+'
-    return f'{load:5.{2 if load < 99.995 else 1 if load < 999.95 else 0}f}'
+    return f'{load:.2f}' if load is not None and load < 9.995 else format_count(load)
 
 
 #: A full cell of a bar, not so high that it joins the bar above; one of a bar without others above

@@ -20,9 +20,9 @@ DEVICE_FRAME, PROCESS_FRAME = 2, 3
 _WITH_DEVICES = 9
 #: Minimum share of the screen for processes, on the page of a GPU too, and lines of them before rows
 #: of GPUs grow and before the host has histories.
-_SHARE, _PAGE_SHARE, _FEWEST, _ENOUGH = 3, 7, 8, 12
-#: Maximum number of lines of a GPU, and of a metric if a single GPU has a line for each.
-_MOST_LINES, _MOST_METRIC_LINES = 4, 6
+_SHARE, _PAGE_SHARE, _FEWEST, _ENOUGH = 3, 7, 8, 16
+#: Maximum number of lines of a GPU, or of a metric if a single GPU has a line for each.
+_MOST_LINES = 6
 #: Rows of the host if there is room: its line, and the histories of its CPU and memory; if the only
 #: GPU is asleep, higher ones.
 _HOST_ROWS, _HOST_ROWS_ALONE = 3, 13
@@ -92,7 +92,7 @@ def main_rows(
         least = DEVICE_FRAME + count
         fact_rows = min(fact_rows, most - least)
         least += fact_rows
-        growing, steps = count, _MOST_METRIC_LINES
+        growing, steps = count, _MOST_LINES
     else:
         fact_rows = 0
         if DEVICE_FRAME + len(rows) > most:

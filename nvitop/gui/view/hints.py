@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _MARGIN, _GAP = 1, 2
 #: Keys that come first while the display is paused or shows a recording.
 _FIRST_IN_PAST = ('h', 'S s', 'n N', 'z', '( )', '{ }', 'b')
+_ARROWS = {'Up': '↑', 'Down': '↓', 'Left': '←', 'Right': '→'}
 _SORT, _REVERSE = 'Sort by:', '(Shift: reverse)'
 #: Purpose of the input line → its keys and what they do.
 _TYPING = {
@@ -39,14 +40,19 @@ class Hint(NamedTuple):
     #: Keys as they are pressed; several keys have the same effect, or opposite ones.
     keys: tuple[str, ...]
     words: str
+    is_ascii: bool = False
 
     @property
-    def shown(self) -> str:
-        return ' '.join(map(format_key, self.keys))
+    def names(self) -> list[str]:
+        """The keys as they are drawn, and the gaps after them; arrows are next to each other."""
+        if self.is_ascii:
+            return [f'{format_key(key)} ' for key in self.keys]
+        names = [_ARROWS.get(key) or f'{format_key(key)} ' for key in self.keys]
+        return [*names[:-1], f'{names[-1].rstrip()} ']
 
     @property
     def width(self) -> int:
-        return cell_width(self.shown) + 1 + cell_width(self.words)
+        return cell_width(''.join(self.names) + self.words)
 
 
 def draw_hints(buf: Buffer, y: int, state: AppState) -> None:
@@ -92,8 +98,8 @@ def draw_next_keys(buf: Buffer, state: AppState) -> int:
 
 def _draw_hint(buf: Buffer, x: int, y: int, hint: Hint) -> None:
     """Draw a hint. A click on a key presses it, a click on the words presses the first key."""
-    for key in hint.keys:
-        width = buf.write(x, y, format_key(key), KEY) + 1
+    for key, name in zip(hint.keys, hint.names):
+        width = buf.write(x, y, name, KEY)
         buf.hit(Rect(x, y, width, 1), 'keys', key)
         x += width
     width = buf.write(x, y, hint.words, DIM)
@@ -101,8 +107,9 @@ def _draw_hint(buf: Buffer, x: int, y: int, hint: Hint) -> None:
 
 
 def _menu(state: AppState) -> list[Hint]:
+    is_ascii = state.view.ascii
     if state.field is not None:
-        return [Hint((key,), words) for key, words in _TYPING[state.field.purpose]]
+        return [Hint((key,), words, is_ascii) for key, words in _TYPING[state.field.purpose]]
     hints = []
     met: dict[Need, bool] = {}
     menu = state.spec.menu
@@ -120,9 +127,8 @@ def _menu(state: AppState) -> list[Hint]:
             continue  # the last key does the same
         if binding.shows_orders:
             keys = [state.keymap.sort_prefix(state.screen) or keys[0]]
-        hints.append(
-            Hint(tuple(keys), binding.hint if binding.hint_in is None else binding.hint_in(state))
-        )
+        words = binding.hint if binding.hint_in is None else binding.hint_in(state)
+        hints.append(Hint(tuple(keys), words, is_ascii))
     return hints
 
 
@@ -156,8 +162,8 @@ def shown_key(state: AppState, usual: str) -> str:
 
 
 def format_key(keys: str) -> str:
-    """Return keys as they are drawn: ``^C``, ``op``."""
-    key = keys.replace(' ', '')
+    """Return keys as they are drawn: ``^C``, ``op``, ``PgUp``."""
+    key = {'PageUp': 'PgUp', 'PageDown': 'PgDn'}.get(keys) or keys.replace(' ', '')
     return f'^{key[5:]}' if key.startswith('Ctrl-') and len(key) == 6 else key
 
 

@@ -16,12 +16,12 @@ from nvitop.gui.model.device_columns import (
     FACTS,
     LINE_FACTS,
     TALL_COLUMNS,
-    LineFact,
     Pieces,
     device_widths,
     is_known,
     metric_style,
     metrics_of,
+    power_width,
     top_of,
     value_of,
 )
@@ -44,10 +44,13 @@ from nvitop.gui.view.charts import (
 )
 from nvitop.gui.view.table import draw_cell, draw_headings
 from nvitop.gui.view.text import draw_border, draw_uprights
+from nvitop.health import KINDS
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
 #: Marks the device of the selected process, left of its index.
 _SELECTED_MARK = '►'
+#: Lines of a GPU from which the last third of them shows the history of its memory.
+_WITH_MEMORY = 5
 
 
 class DeviceView(NamedTuple):
@@ -151,7 +154,6 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
             or any(is_known(gpu, name) for gpu in gpus for name in column.metrics)
         )
     ]
-    limit = max([(row.device.power_limit_mw or 0) // 1000 for row in rows])
     wanted = {
         'name': _rounded(
             max(
@@ -160,10 +162,10 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
             )
         ),
         'state': _rounded(widest['state'], 10) if lines == 1 else _rounded(widest['word'], 8),
-        'user': _rounded(widest['user'], 8),
-        # The problem is below.
+        # The problem and facts are below.
+        'user': _rounded(widest['user'], 8 if lines < 3 else 10),
         'job': _rounded(jobs, 24 if lines > 1 else 8) if jobs or lines > 1 else 0,
-        'power': 2 * len(str(limit)) + 3,
+        'power': power_width(rows),
     }
     # The index is above those of the processes.
     return place(columns, Cells(1, inside(width).right - 1), wanted)
@@ -220,25 +222,20 @@ def _draw_row(
     device, y = row.device, area.y
     buf.hit(area, 'device', device.key)
     history = columns[-1] if columns[-1].column.name == 'history' else None
-    left = next(each.x for each in columns if each.column.name == 'state')
     right = columns[-1].right if history is None else history.x - 2
     if device.status != 'ok':
         _draw_silent(buf, y, columns, row, area.height)
-        lines, right = area.height - 1, columns[-1].right
-        advice = wrap(row.advice, right - left, lines) if row.advice and lines else ()
-        facts: Sequence[Pieces] = [((line, DIM),) for line in advice]
     else:
         for each in columns:
             draw_cell(buf, each.x, y, each, each.column.text(row, each.width), PLAIN)
-        starts = {each.column.name: each.x - left for each in columns}
-        facts = _facts(row, right - left, area.height - 1, rows, starts)
-    for number, pieces in enumerate(facts[: area.height - 1], y + 1):
-        x = left
-        for text, style in pieces:
-            x += buf.write(x, number, text, style, width=max(0, right - x))
+        _draw_facts_below(buf, area.inset(0, 1, 0, 0), columns, row, rows, right)
     if history is not None and shown.ruler is not None and device.status == 'ok':
         graph = Rect(history.x, y, history.width, area.height)
-        _draw_history(buf, graph, row, shown.ruler, METRICS_BY_NAME[shown.graphs.metric], top)
+        metric, memory = (METRICS_BY_NAME[each] for each in (shown.graphs.metric, 'memory_percent'))
+        if area.height >= _WITH_MEMORY and metric != memory and is_known(device, metric.name):
+            graph, below = graph.split_top(area.height - area.height // 3)
+            _draw_history(buf, below, row, shown.ruler, memory, 100.0)
+        _draw_history(buf, graph, row, shown.ruler, metric, top)
     if shown.marked is not None and is_on(shown.marked, device.key):
         buf.write(1, y, _SELECTED_MARK, Style(Role.KEY, bold=True))
     if device.key == shown.selected:
@@ -268,14 +265,18 @@ def _draw_silent(buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, li
         elif not x:
             x = each.x
     right = columns[-1].right
-    x += buf.write(x, y, clip(why_silent(row.device, right - x), right - x), row.word_style)
-    if (
-        lines == 1
-        and row.device.is_failing
-        and row.advice
-        and x + 3 + cell_width(row.advice) <= right
-    ):
-        buf.write(x, y, f' · {row.advice}', DIM)
+    reason = why_silent(row.device, right - x)
+    advice = wrap(row.advice, right - x, lines) if row.advice else []
+    if not reason:
+        for number, line in enumerate(advice, y):
+            buf.write(x, number, line, DIM)
+        return
+    start = x + buf.write(x, y, clip(reason, right - x), row.word_style)
+    if lines > 1:
+        for number, line in enumerate(advice[: lines - 1], y + 1):
+            buf.write(x, number, line, DIM)
+    elif row.device.is_failing and row.advice and start + 3 + cell_width(row.advice) <= right:
+        buf.write(start, y, f' · {row.advice}', DIM)
 
 
 def _draw_asleep(buf: Buffer, line: Rect, device: DeviceSample, *, is_selected: bool) -> None:
@@ -293,57 +294,56 @@ def _draw_asleep(buf: Buffer, line: Rect, device: DeviceSample, *, is_selected: 
         buf.restyle(line, role=Role.SELECTED)
 
 
-def _facts(
-    row: GpuRow, width: int, lines: int, rows: Sequence[GpuRow], starts: Mapping[str, int]
-) -> Sequence[Pieces]:
-    """Return the lines below the first one: facts, the problem and what to do.
+def _draw_facts_below(
+    buf: Buffer,
+    area: Rect,
+    columns: Sequence[Placed],
+    row: GpuRow,
+    rows: Sequence[GpuRow],
+    right: int,
+) -> None:
+    """Draw facts below the columns of the first line, and the problem below the job.
 
-    Facts are at the same place for all GPUs of a model; those that none of them has are left out.
-    ``starts`` are the columns of the first line. What to do covers the last facts.
+    A fact that no GPU has is left out, and the next one of its column takes its place. What to do about the problem covers
+    the last facts.
     """
-    if lines < 1:
-        return []
-    known = [fact for fact in LINE_FACTS if _has(rows, fact)]
+    if area.is_empty:
+        return
     # Other models may report what this one doesn't.
     alike = [each for each in rows if _model_of(each) == _model_of(row)]
-    limit = max([(each.device.power_limit_mw or 0) // 1000 for each in rows])
-    first: list[tuple[str, Style]] = []
-    cells = 0
-    for fact in known:
-        start = max(cells, starts.get(fact.below, 0))
-        size = fact.width if fact.metric != 'power_usage' else 2 * len(str(limit)) + 3
-        if start + size > width - (0 if fact.below else _PROBLEM):
-            break
-        if _has(alike, fact):
-            first += _padded(fact, row, start - cells, size)
-        else:
-            first.append((' ' * (start + size + 2 - cells), PLAIN))
-        cells = start + size + 2
-        known = known[1:]
-    found = [first]
-    free = 0
-    for fact in known:
-        if not _has(alike, fact):
+    places = {each.column.name: each for each in columns}
+    x, end = places['state'].x, right
+    bar = places['memory_bar'].x - 1 if 'memory_bar' in places else end
+    advice: list[str] = []
+    if row.advice and row.is_wrong and area.height > 1:
+        # Above the bar of the next GPU only if there is no other way.
+        forms = [(row.advice, bar), (row.advice.partition('. ')[0], bar)]
+        wrapped = [wrap(text, end - x) for text, end in forms]
+        advice = next(
+            (lines for lines in wrapped if len(lines) < area.height),
+            wrap(forms[-1][0], right - x, area.height - 1),
+        )
+    bottom = area.bottom - len(advice)
+    for number, line in enumerate(advice, bottom):
+        buf.write(x, number, line, DIM)
+    used = dict.fromkeys(places, area.y)
+    for fact in LINE_FACTS:
+        place, y = places.get(fact.below), used.get(fact.below, bottom)
+        if place is None or y >= bottom or not any(is_known(r.device, fact.metric) for r in rows):
             continue
-        if fact.width > free:
-            found.append([])
-            free = width
-        found[-1] += _padded(fact, row, 0, fact.width)
-        free -= fact.width + 2
-    del found[lines:]
-    if not row.problem and not row.held_words:
-        return found
-    text, style = _problem_that_fits(row, max(0, width - cells), has_advice=lines < 2)
-    found[0] = [*first, (text, style)]
-    if row.advice and row.is_wrong and lines > 1:
-        advice = _lines_of(row.advice, width, lines - 1)
-        found[1:] = [*found[1 : lines - len(advice)], *([(line, DIM)] for line in advice)]
-    return found
-
-
-def _has(rows: Sequence[GpuRow], fact: LineFact) -> bool:
-    """Return whether any of these devices reports a fact."""
-    return any(is_known(each.device, fact.metric) and fact.text(each, fact.width) for each in rows)
+        used[fact.below] += 1
+        width = power_width(rows) if fact.metric == 'power_usage' else fact.width
+        start = place.right - width if place.column.align == '>' else place.x
+        if any(is_known(each.device, fact.metric) for each in alike):
+            cell = Placed(place.column._replace(align=fact.align), start, width)
+            draw_cell(buf, start, y, cell, fact.text(row, width), PLAIN)
+        if y == area.y:
+            x, end = (x, start - 1) if place.column.align == '>' else (start + width + 2, end)
+    x = places['job'].x if 'job' in places else x
+    text, style = _problem_that_fits(row, max(0, bar - x), max(0, end - x))
+    buf.write(x, area.y, text, style)
+    if row.others and area.y + 1 < bottom:
+        buf.write(x, area.y + 1, clip(f'also {", ".join(row.others)}', max(0, end - x)), DIM)
 
 
 def _model_of(row: GpuRow) -> tuple[str | None, bool, bool]:
@@ -351,45 +351,23 @@ def _model_of(row: GpuRow) -> tuple[str | None, bool, bool]:
     return row.device.info.name, row.device.key.is_mig, row.is_divided
 
 
-def _padded(fact: LineFact, row: GpuRow, before: int, size: int) -> list[tuple[str, Style]]:
-    pieces = fact.text(row, size)
-    pad = max(0, size - sum(cell_width(text) for text, _ in pieces))
-    left, right = (pad, 0) if fact.align == '>' else (0, pad)
-    return [(' ' * (before + left), PLAIN), *pieces, (' ' * (right + 2), PLAIN)]
-
-
-def _lines_of(advice: str, width: int, most: int) -> list[str]:
-    """Return lines of advice: each sentence in lines of its own if they fit, else as much as fits."""
-    whole = wrap(advice, width)
-    first, dot, rest = advice.partition('. ')
-    if len(whole) == 1 or not dot:
-        return wrap(advice, width, most)
-    by_sentence = [*wrap(f'{first}.', width), *wrap(rest, width)]
-    if len(by_sentence) <= most:
-        return by_sentence
-    return whole if len(whole) <= most else wrap(first, width, most)
-
-
-def _problem_that_fits(row: GpuRow, room: int, *, has_advice: bool) -> tuple[str, Style]:
-    """Return what is wrong, with what to do if wanted, in words that fit; or who holds the memory."""
-    if not row.problem or row.finding is None:
-        forms = [row.held_words, row.held_words.partition(';')[0]]
+def _problem_that_fits(row: GpuRow, room: int, most: int) -> tuple[str, Style]:
+    """Return what is wrong, or who holds the memory, in words that fit: into ``room``, or into ``most`` if none do."""
+    if row.finding is None or not row.problem:
+        brief = row.held_words.partition(';')[0]
+        forms = [row.held_words, brief, brief.replace(f' of {row.user}', '')]
         style = WARNING
     else:
-        words, advice = safe(row.finding.words), row.advice if row.is_wrong and has_advice else ''
-        brief = advice.partition('. ')[0]
-        forms = (
-            [f'{row.problem} · {advice}', f'{words} · {advice}', f'{words} · {brief}']
-            if advice
-            else []
-        )
-        forms += [row.problem, words]
+        forms = [f'{row.problem} · {row.advice}'] if row.advice and row.is_wrong else []
+        forms += [row.problem, row.fault]
+        if not row.is_wrong:
+            forms.append(KINDS[row.finding.kind].counted)
         style = row.mark_style if row.is_wrong else DIM
-    return next((form for form in forms if cell_width(form) <= room), clip(forms[-1], room)), style
-
-
-#: Cells that later facts leave in the line below the first one for a problem.
-_PROBLEM = 40
+    for cells in (room, most):
+        for form in forms:
+            if cell_width(form) <= cells:
+                return form, style
+    return clip(forms[-1], most), style
 
 
 def _draw_free(
@@ -423,12 +401,11 @@ def _draw_metrics(
     if shown.ruler is not None:
         draw_ruler(buf, Rect(left, inner.y, inner.right - left, 1), shown.ruler)
     buf.hit(Rect(1, inner.y, area.width - 2, inner.height - panel.facts), 'device', row.device.key)
-    who = row.user + (f' +{row.other_users}' if row.other_users else '')
     pieces = [
         (f'GPU {row.device.key.label}{"!" if row.is_wrong else ""}', row.mark_style),
         (row.word, row.word_style),
         (row.mark if row.is_wrong else '', row.mark_style),
-        (who, PLAIN._replace(bold=row.is_own)),
+        (row.who, PLAIN._replace(bold=row.is_own)),
         (row.job, DIM),
     ]
     x = inner.x
@@ -437,8 +414,7 @@ def _draw_metrics(
             x += buf.write(x, inner.y, ' · ' if number > 2 else ' ' * bool(number), DIM)
             room = max(0, left - 1 - x)
             x += buf.write(x, inner.y, clip(text, room), style)
-    words = '' if row.finding is None else safe(row.finding.words)
-    forms = (row.problem, words) if row.problem else (row.held_words,)
+    forms = (row.problem, row.fault) if row.problem else (row.held_words,)
     problem = next((form for form in forms if form and x + 3 + cell_width(form) < left), '')
     if problem and not panel.facts:  # which have it
         x += buf.write(x, inner.y, ' · ', DIM)

@@ -81,7 +81,7 @@ def _parts(host: HostSample, is_alone: bool) -> list[list[tuple[str, Style]]]:
     if host.swap_percent is not None and host.swap_total_bytes:
         parts.append([('SWAP ', HEADING), (fmt.format_share(host.swap_percent), PLAIN)])
     if host.load_average is not None:
-        loads = ' '.join(fmt.format_load(load).strip() for load in host.load_average)
+        loads = ' '.join(fmt.format_load(load) for load in host.load_average)
         parts.append([('load ', HEADING), (loads, PLAIN)])
     if host.uptime_seconds is not None:
         parts.append([('up ', HEADING), (fmt.format_uptime(host.uptime_seconds), PLAIN)])
