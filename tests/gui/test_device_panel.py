@@ -106,23 +106,6 @@ def test_device_that_never_responded_shows_the_reason_once(full: bool) -> None:
     assert 'N/A' not in text
 
 
-def test_sleeping_gpu_is_one_sentence_with_the_key_that_wakes_it() -> None:
-    device = SAMPLES['one'].devices[0]
-    reason = 'asleep (D3cold) for 5 min; press r to wake it'
-    asleep = DeviceSample(device.key, device.info, 'asleep', reason)
-    (line,) = panel(machine(asleep), 120).lines()[2:]
-    assert f'asleep      {reason[7:]} ' in line
-    assert '0!' not in line
-
-
-def test_mark_is_a_word_and_taller_rows_have_the_whole_problem() -> None:
-    odd = gpu(0, 'A', gpu_utilization_percent=50)
-    problem = Problem(odd.key, 'memory_used', '2 TiB is implausible', 'impossible')
-    sample = machine(odd, processes=(process(odd, 1, 'x'),), problems=(problem,))
-    assert 'busy implausible ' in panel(sample, 160).lines()[2]
-    assert 'implausible values' in '\n'.join(panel(sample, 100, 2).lines())
-
-
 # The first line
 
 

@@ -7,14 +7,7 @@ import pytest
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.dialog import SIGNAL_KEYS, SIGNALS, question, signal_targets
-from nvitop.gui.state.events import (
-    ClockTicked,
-    MousePressed,
-    MouseScrolled,
-    Pasted,
-    RingBell,
-    SendSignal,
-)
+from nvitop.gui.state.events import ClockTicked, MousePressed, Pasted, RingBell, SendSignal
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
@@ -31,7 +24,6 @@ from tests.gui.driving import (
     read_dialog,
     state_of,
     texts,
-    update_all,
 )
 from tests.gui.samples import SAMPLES, with_families
 
@@ -309,19 +301,6 @@ def test_the_chosen_signal_is_on_the_screen_at_every_width(width: int) -> None:
     assert dialog_of(state).signal == 'SIGTERM'
 
 
-def test_wheel_scrolls_and_clicks_on_targets_confirm_nothing() -> None:
-    state = pressed(state_of(MANY, height=24), 'Down', *['Space'] * 60, 'T')
-    state = read_dialog(state)
-    scrolled = after(state, *[MouseScrolled(5, 5, dy=1)] * 59)
-    assert dialog_of(scrolled) == dialog_of(state)
-    last = str(targets_of(state)[-1])
-    assert last not in text_of(state)
-    assert last in text_of(scrolled)
-    click = MousePressed(5, 5)
-    clicked, effects = update_all(state, [click, click, MousePressed(5, 5, button=3)])
-    assert (clicked.screen, effects) == (Screen.SIGNAL, ())
-
-
 @pytest.mark.parametrize(('width', 'height'), [(80, 4), (12, 12), (40, 5), (1, 1)])
 def test_nothing_can_be_confirmed_without_room_to_name_a_target(width: int, height: int) -> None:
     state = read_dialog(asked(width=width, height=height))
@@ -329,15 +308,6 @@ def test_nothing_can_be_confirmed_without_room_to_name_a_target(width: int, heig
     assert effects == (RingBell(),)
     assert later.dialog is not None
     assert pressed(state, 'Esc').dialog is None
-
-
-def test_narrow_screen_says_what_happens_to_many_processes() -> None:
-    state = state_of(MANY, 40, 12)
-    for _ in range(11):
-        state = pressed(state, 'Down', 'Space')
-    state = pressed(state, 'K')
-    assert len(targets_of(state)) > 9
-    assert 'Send a signal to' in text_of(state)
 
 
 def test_smallest_screen_names_a_target_and_sends_the_signal() -> None:

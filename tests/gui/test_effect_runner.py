@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 from typing import Iterator
 from unittest import mock
@@ -57,23 +55,6 @@ def test_denied_environment_is_reported(
 
     monkeypatch.setattr(host.Process, 'environ', denied)
     assert read_environment(child.pid, started).error == 'permission denied'
-
-
-def test_effects_are_carried_out_in_the_background(child: subprocess.Popen[bytes]) -> None:
-    events: queue.Queue[Event] = queue.Queue()
-    runner = EffectRunner(events.put)
-    key = key_of(child.pid)
-    runner.run(ReadEnvironment(child.pid, key.start_time))
-    runner.run(SendSignal('SIGKILL', (key, key._replace(start_time=1.0))))
-    posted = [events.get(timeout=PATIENCE) for _ in range(3)]
-    (read,) = (event for event in posted if isinstance(event, EnvironmentRead))
-    assert read.pid == child.pid
-    assert (read.owner is not None) == (sys.platform == 'linux')
-    outcomes = [event.outcome for event in posted if isinstance(event, SignalSent)]
-    assert outcomes in (['sent', 'reused'], ['sent', 'gone'])
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(PATIENCE)
-    assert child.poll() == -signal.SIGKILL
 
 
 def test_failing_effect_is_reported_and_the_next_one_is_carried_out(

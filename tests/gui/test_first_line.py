@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from nvitop.gui.state.events import SampleArrived
@@ -25,27 +23,6 @@ def test_every_title_has_the_badges_of_a_frozen_and_a_simulated_machine(
         line = lines_on(sample, 40, 12, 'z', *keys.split())[0]
         assert '[PAUSED' in line
         assert ('[SIM' in line) is bool(simulated)
-
-
-@pytest.mark.parametrize(
-    ('keys', 'is_list'),
-    [('', True), ('Down ' * 8, True), ('Down e', False), ('!', False), ('t', True)],
-)
-def test_badges_of_the_main_screen_are_never_cut(keys: str, is_list: bool) -> None:
-    keys = f'\\ p y t h o n Enter z Alt-m {keys}'
-    machine = r'\[SIMULATED\]|\[SIM\]'
-    frozen = r'\[PAUSED( 03:04:05)?\]'
-    others = r'\[filter(: python)?\]|\[mouse: terminal\]|\[no mouse\]'
-    for width in range(40, 180, 3):
-        line = lines_on('simulated', width, 12, *keys.split())[0]
-        found = [match[0] for match in re.finditer(f'({machine})|({frozen})|({others})', line)]
-        assert re.fullmatch(machine, found[0])
-        rest = line
-        for badge in found:
-            rest = rest.replace(badge, '', 1)
-        assert '[' not in rest
-    wanted = ['[PAUSED 03:04:05]', *['[filter: python]'] * is_list, '[mouse: terminal]']
-    assert found[1 : 1 + len(wanted)] == wanted
 
 
 @pytest.mark.parametrize(

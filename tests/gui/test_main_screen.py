@@ -12,8 +12,6 @@ from nvitop.console.options import MODES
 from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
 from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.model.main_rows import main_rows
-from nvitop.gui.model.table import Column, place
-from nvitop.gui.render.geometry import Cells
 from nvitop.gui.state.app_state import AppState, ListPosition
 from nvitop.gui.state.jobs import job_key
 from nvitop.gui.state.lists import panel_rows, process_lines, relist
@@ -35,31 +33,6 @@ def state_with(
 
 
 # Panels and columns
-
-
-@given(
-    st.lists(st.tuples(st.integers(1, 12), st.integers(0, 9), st.booleans()), max_size=9),
-    st.integers(1, 120),
-)
-def test_columns_fit_and_keep_their_order(drawn: list[tuple[int, int, bool]], width: int) -> None:
-    columns = [
-        Column(str(i), '', (least, 2 * least), '', str, rank=rank, align='<' if text else '>')
-        for i, (least, rank, text) in enumerate(drawn)
-    ]
-    placed = place(columns, Cells(1, width))
-    assert [int(each.column.name) for each in placed] == sorted(
-        int(each.column.name) for each in placed
-    )
-    for before, after in zip(placed, placed[1:]):
-        assert before.right < after.x
-    assert all(each.right <= 1 + width for each in placed)
-    shown = {each.column.name for each in placed}
-    ranks = [column.rank for column in columns if column.name in shown]
-    assert all(
-        column.rank >= max(ranks, default=0) or not column.rank
-        for column in columns
-        if column.name not in shown
-    )
 
 
 @pytest.mark.parametrize('count', [1, 2, 8, 16, 40])
@@ -105,19 +78,6 @@ def test_panels_stay_while_a_user_filters_or_selects_and_while_jobs_start_and_en
 
 
 # Any screen
-
-
-def test_every_process_can_be_reached() -> None:
-    state = state_on('processes200', 80, 24)
-    seen: set[str] = set()
-    for _ in range(60):
-        seen.update(' '.join(lines_of(state)).split())
-        state = pressed(state, 'PageDown')
-    jobs = pressed(state, 'J', 'Home')
-    for _ in range(60):
-        seen.update(' '.join(lines_of(jobs)).split())
-        jobs = pressed(jobs, 'PageDown')
-    assert {str(row.key.pid) for row in state.rows} <= seen
 
 
 def test_other_rows_of_the_selected_process_are_marked() -> None:

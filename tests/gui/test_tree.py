@@ -46,11 +46,6 @@ def test_branches() -> None:
     assert drawn(processes) == ['1', '├─ 20', '│  ├─ 30', '│  └─ 31', '└─ 21', '   └─ 40', '9']
 
 
-def test_chain_of_thousands_of_processes() -> None:
-    chain = [process(pid, pid - 1) for pid in range(1, 5000)]
-    assert len(build_tree(chain)) == 4999
-
-
 @given(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 12)), max_size=15))
 def test_every_process_has_one_line(pairs: list[tuple[int, int]]) -> None:
     processes = [process(pid, parent) for pid, parent in pairs]

@@ -23,7 +23,6 @@ from nvitop.gui.render.width import (
 )
 from tests.gui.drawing import shown
 from tests.gui.random_samples import HOSTILE
-from tests.programs import run_python
 
 SAFE = HOSTILE.map(safe)
 FORBIDDEN = re.compile(
@@ -76,17 +75,6 @@ def test_characters_that_are_drawn_have_the_same_width_in_all_tables() -> None:
         cells = 1 + (unicodedata.east_asian_width(char) in {'W', 'F'})
         assert cell_width(char) == wcwidth.wcwidth(char) == cells, hex(ord(char))
         assert unicodedata.normalize('NFC', char) == char, hex(ord(char))
-
-
-def test_wcwidth_is_not_imported_for_common_characters() -> None:
-    code = (
-        'import sys; from nvitop.gui.render.width import safe, cell_width, clip\n'
-        "text = safe('│ 漢字 ├─ ▲▼ ⣿⣷ █▏░ ␤ café 한글 … 🚀 e\\u0301x\\u0301 שלום')\n"
-        'clip(text, 9); assert cell_width(text) == 44, cell_width(text)\n'
-        "print('wcwidth' in sys.modules)"
-    )
-    done = run_python(code)
-    assert (done.stdout, done.stderr) == ('False\n', '')
 
 
 @given(SAFE, st.integers(0, 30), st.integers(0, 30))
