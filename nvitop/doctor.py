@@ -27,7 +27,7 @@ from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.health import findings
 from nvitop.platforms import config_file, stuck_calls, surroundings
 from nvitop.platforms.kernel import is_superuser
-from nvitop.sampling.watchdog import Watchdog, call_with_limit
+from nvitop.sampling.threads import Watchdog, call_with_limit
 from nvitop.version import __version__
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, InputEnded, SampleArrived
 from nvitop.query import command
-from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
+from nvitop.sampling.threads import Sampler
 from nvitop.simulation.world import Pids, Task
 from tests.clock import Clock
 from tests.gui.headless import HeadlessTerminal

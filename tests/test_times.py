@@ -5,7 +5,7 @@ from typing import Iterator
 
 import pytest
 
-from nvitop.basics.times import format_duration, format_time, parse_duration, parse_time
+from nvitop.basics.units import format_duration, format_time, parse_duration, parse_time
 
 
 @pytest.fixture

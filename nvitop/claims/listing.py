@@ -10,7 +10,7 @@ import time
 from typing import Sequence
 
 from nvitop.basics.text import aligned
-from nvitop.basics.times import format_duration
+from nvitop.basics.units import format_duration
 from nvitop.claims.records import Claim, keeper, read_claims
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
@@ -19,7 +19,7 @@ from nvitop.console.lifecycle import writing
 from nvitop.platforms import is_running
 from nvitop.sampling.driver_reader import DriverReader
 from nvitop.sampling.plan import DeviceSelection, Due
-from nvitop.sampling.watchdog import Watchdog
+from nvitop.sampling.threads import Watchdog
 
 #: Maximum time (seconds) to read the index of a GPU.
 LIMIT_SECONDS = 2.0

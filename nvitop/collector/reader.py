@@ -20,15 +20,15 @@ from nvitop.collector.tags import NAN, Values
 from nvitop.sampling.device_reader import DeviceLostError, DeviceReader
 from nvitop.sampling.host_reader import HostReader
 from nvitop.sampling.plan import MIN_SLOW_INTERVAL, Due
+from nvitop.sampling.threads import Watchdog, silence, time_limit
 from nvitop.sampling.types import PROCESSES, STATUS, DeviceKey, Problem
-from nvitop.sampling.watchdog import Watchdog, silence, time_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
     from nvitop.basics.metrics import Metric
+    from nvitop.sampling.threads import StepOutcome
     from nvitop.sampling.types import DeviceSample
-    from nvitop.sampling.watchdog import StepOutcome
 
     #: What was read from one device: raw values by attribute, processes, problems.
     _Read = tuple[dict[str, Any], tuple[GpuProcess, ...], tuple[Problem, ...]]

@@ -9,9 +9,8 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn, Sequence, TypeVar
 
 from nvitop.basics.text import printable
-from nvitop.basics.times import read_duration
 from nvitop.basics.toml import suggestion
-from nvitop.basics.units import MiB, human2bytes
+from nvitop.basics.units import MiB, human2bytes, read_duration
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message
 from nvitop.version import __version__

@@ -11,8 +11,8 @@ from nvitop import api
 from nvitop.api import libnvml
 from nvitop.api.system import system
 from nvitop.platforms import stuck_calls
+from nvitop.sampling.threads import Watchdog, call_with_limit
 from nvitop.sampling.types import DeviceKey, DeviceSample
-from nvitop.sampling.watchdog import Watchdog, call_with_limit
 
 #: Index of a GPU, or (GPU, MIG device).
 DeviceIndex = Union[int, Tuple[int, int]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from nvitop.api import libnvml
 from nvitop.console.lifecycle import CommandFailure
-from nvitop.sampling import watchdog
+from nvitop.sampling import threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -57,7 +57,7 @@ def start_driver(program: str, first_calls: Callable[[], T], *, limit: float | N
 
     try:
         with driver_errors(program):
-            return watchdog.call_with_limit(first_calls, limit, while_waiting=show_notice)
+            return threads.call_with_limit(first_calls, limit, while_waiting=show_notice)
     except ValueError as error:  # an unknown device, or an unknown scenario in NVITOP_DEMO
         raise CommandFailure(str(error), 2) from error
     except (AttributeError, OSError) as error:

@@ -12,8 +12,8 @@ import functools
 import itertools
 from typing import Any, Callable, Collection, Mapping, NamedTuple
 
-from nvitop.basics.times import UNIT_NAMES, in_unit, read_duration
 from nvitop.basics.toml import suggestion
+from nvitop.basics.units import UNIT_NAMES, in_unit, read_duration
 from nvitop.console.arguments import (
     ArgumentParser,
     add_demo,

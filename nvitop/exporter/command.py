@@ -36,7 +36,7 @@ from nvitop.exporter.server import METRICS_PATH, MetricsServer
 from nvitop.platforms import default_recording
 from nvitop.platforms.kernel import wait_for_signals
 from nvitop.sampling.plan import intervals
-from nvitop.sampling.sampler import Sampler
+from nvitop.sampling.threads import Sampler
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Sample

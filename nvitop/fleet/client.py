@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, cast
 
 from nvitop.basics.text import printable
 from nvitop.fleet.types import FleetError, PastValues, Series
-from nvitop.sampling.watchdog import start_daemon
+from nvitop.sampling.threads import start_daemon
 from nvitop.version import __version__
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import base64
 import urllib.parse
 from typing import Any, Mapping, NamedTuple
 
-from nvitop.basics.times import read_duration
 from nvitop.basics.toml import suggestion
+from nvitop.basics.units import read_duration
 from nvitop.fleet.queries import LABEL, Scope
 from nvitop.fleet.types import FleetError
 

@@ -12,8 +12,8 @@ from nvitop.fleet.reading import host_of_sample
 from nvitop.fleet.source import SAMPLE_SECONDS, FleetSource
 from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost
 from nvitop.remote.source import RemoteError, RemoteSource
+from nvitop.sampling.threads import start_daemon
 from nvitop.sampling.types import Demand, Sample
-from nvitop.sampling.watchdog import start_daemon
 
 if TYPE_CHECKING:
     from nvitop.fleet.types import FaultSeverity

@@ -28,7 +28,7 @@ from nvitop.platforms.kernel import open_nameless_file
 from nvitop.recording.recent import RecentSamples
 from nvitop.sampling.history import History, past_samples
 from nvitop.sampling.plan import intervals
-from nvitop.sampling.sampler import STOP_SECONDS, Sampler
+from nvitop.sampling.threads import STOP_SECONDS, Sampler
 from nvitop.sampling.types import LIVE
 
 #: Maximum time (seconds) to wait for a sample at exit while a driver call hangs.

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Iterator
 
 from nvitop.basics.text import printable
-from nvitop.basics.times import LATEST_TIME, format_time, iso_time, parse_time
+from nvitop.basics.units import LATEST_TIME, format_time, iso_time, parse_time
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.lifecycle import CommandFailure, Interrupts, writing

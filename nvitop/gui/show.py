@@ -16,7 +16,7 @@ from nvitop.console.messages import Message, exit_status, stdout_height, stdout_
 from nvitop.gui.render.ansi import color_depth, needs_ascii
 from nvitop.gui.report import explain_no_device, report_text, shows_owner, view_of, warnings_about
 from nvitop.health import RULE_METRICS
-from nvitop.sampling import watchdog
+from nvitop.sampling import threads
 from nvitop.sampling.plan import REPORT_METRICS, intervals
 from nvitop.sampling.types import Demand
 
@@ -80,7 +80,7 @@ def find_devices(options: Options, messages: list[Message]) -> Sequence[DeviceSe
             return None
         parse = api.Device.parse_cuda_visible_devices
         with driver_errors('nvitop'):
-            return tuple(watchdog.call_with_limit(parse, watchdog.VISIBLE_SECONDS))
+            return tuple(threads.call_with_limit(parse, threads.VISIBLE_SECONDS))
     from nvitop.console.device_names import match_devices  # it needs the NVML binding
 
     with driver_errors('nvitop'):
@@ -99,7 +99,7 @@ def _has_devices(devices: Sequence[DeviceSelector] | None) -> bool:
     if sleeping_gpus():
         return True
     try:
-        return watchdog.call_with_limit(
+        return threads.call_with_limit(
             lambda: bool(libnvml.nvmlQuery('nvmlDeviceGetCount', default=0)), DEVICE_COUNT_SECONDS
         )
     except TimeoutError:  # the monitor shows it, and recovers

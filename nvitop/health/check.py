@@ -17,6 +17,7 @@ from nvitop.platforms import stuck_calls
 from nvitop.platforms.nvidia import short_bus_id
 from nvitop.sampling.driver_reader import DriverReader
 from nvitop.sampling.plan import DeviceSelection, Due
+from nvitop.sampling.threads import StepOutcome, Watchdog, start_daemon
 from nvitop.sampling.types import (
     PROCESSES,
     DeviceSample,
@@ -25,7 +26,6 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
-from nvitop.sampling.watchdog import StepOutcome, Watchdog, start_daemon
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -12,7 +12,7 @@ import time
 from typing import Callable, Iterable, Iterator, NamedTuple
 
 from nvitop.basics.text import printable
-from nvitop.basics.times import iso_time, parse_duration, parse_time
+from nvitop.basics.units import iso_time, parse_duration, parse_time
 from nvitop.console import lifecycle
 from nvitop.console.arguments import (
     ArgumentParser,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from nvitop.basics.times import format_time
+from nvitop.basics.units import format_time
 from nvitop.health.types import KINDS, SEVERITIES, Case, Finding, Severity
 from nvitop.sampling.types import DeviceEvent, DeviceKey, Sample
 

@@ -22,7 +22,7 @@ from typing import Callable, Iterable, NamedTuple, Optional, Sequence, Tuple
 
 from nvitop.api.system import system
 from nvitop.owner.cgroup import shape
-from nvitop.owner.statements import ContainerName
+from nvitop.owner.types import ContainerName
 from nvitop.platforms.kernel import renew_in_child
 
 #: Settings: no lookups, files that every user may read, or the sockets of Docker and Podman too.

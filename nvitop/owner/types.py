@@ -170,6 +170,18 @@ class Owner(NamedTuple):
         return None if login is None else login.name or login.id
 
 
+class ContainerName(NamedTuple):
+    """Names of a container, as its monitor or its log has them."""
+
+    container_id: str
+    #: ``'podman'``, ``'cri-o'``, ``'docker'`` or ``'containerd'``.
+    runtime: str
+    #: Name of the container, ``None`` if it is not known.
+    name: str | None = None
+    pod_name: str | None = None
+    pod_uid: str | None = None
+
+
 class OwnerReading(NamedTuple):
     """An owner, or the reason why there is none."""
 

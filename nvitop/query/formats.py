@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Sequence, Union
 
 from nvitop.basics.text import aligned, printable
-from nvitop.basics.times import iso_time
 from nvitop.basics.toml import suggestion
+from nvitop.basics.units import iso_time
 from nvitop.query.fields import (
     QueryTable,
     device_table,

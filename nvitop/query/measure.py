@@ -8,7 +8,7 @@ from typing import Any, Callable, ClassVar, Dict, Iterable, NamedTuple
 
 from nvitop import sampling
 from nvitop.api import libnvml
-from nvitop.basics.times import iso_time
+from nvitop.basics.units import iso_time
 from nvitop.console.device_names import DeviceIndex, require_devices
 from nvitop.query.fields import (
     DEFAULT_DEVICE_NAMES,

@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Callable
 
 from nvitop import sampling
-from nvitop.basics.times import MAX_SECONDS
+from nvitop.basics.units import MAX_SECONDS
 from nvitop.console import lifecycle
 from nvitop.console.arguments import (
     ArgumentParser,
@@ -34,7 +34,7 @@ from nvitop.recording.recorder import DEFAULT_INTERVAL, RECORDED, Recorder
 from nvitop.recording.store import RecordingError, Retention
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.privacy import CHOICES
-from nvitop.sampling.sampler import Sampler
+from nvitop.sampling.threads import Sampler
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Sample

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from nvitop.accounting.shares import gpu_of
 from nvitop.accounting.usage import MAX_INTERVALS
-from nvitop.basics.times import format_duration
+from nvitop.basics.units import format_duration
 from nvitop.health import Finding, event_words, findings
 from nvitop.sampling.types import DeviceKey, Sample
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from nvitop.accounting.usage import GpuTimes
-from nvitop.basics.times import format_time
+from nvitop.basics.units import format_time
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.frames import FrameError, decompress, parse_text
 from nvitop.recording.store import SQLITE_MAGIC, RecordingError, check_format, check_sqlite

@@ -7,7 +7,7 @@ import weakref
 from typing import NamedTuple
 
 from nvitop.accounting.usage import GpuTimes, RecentUse
-from nvitop.basics.times import format_time
+from nvitop.basics.units import format_time
 from nvitop.recording.frames import FrameEncoder, FrameError
 from nvitop.recording.reader import Recording
 from nvitop.recording.store import Retention, Store

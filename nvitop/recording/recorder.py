@@ -10,7 +10,7 @@ from typing import Callable
 
 from nvitop.accounting.usage import MinuteRows, UsageAccount
 from nvitop.basics.metrics import METRICS
-from nvitop.basics.times import format_duration
+from nvitop.basics.units import format_duration
 from nvitop.platforms import boot_id, machine_id
 from nvitop.recording.events import EventDetector, RecordedEvent
 from nvitop.recording.frames import FrameEncoder, FrameError

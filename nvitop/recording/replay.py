@@ -10,7 +10,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
 
 from nvitop.accounting.usage import MAX_INTERVALS, GpuTimes
-from nvitop.basics.times import LATEST_TIME, format_time, start_of_day
+from nvitop.basics.units import LATEST_TIME, format_time, start_of_day
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.frames import FrameError
 from nvitop.recording.store import RecordingError

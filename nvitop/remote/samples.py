@@ -13,11 +13,10 @@ from nvitop.console.lifecycle import Interrupts, writing
 from nvitop.console.output import Output
 from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
 from nvitop.sampling.privacy import CommandFilter
-from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.serialization import SerializationError, dumps, loads_demand
 from nvitop.sampling.source import LiveSource
+from nvitop.sampling.threads import Sampler, start_daemon
 from nvitop.sampling.types import Demand, Sample
-from nvitop.sampling.watchdog import start_daemon
 
 if TYPE_CHECKING:
     import argparse

@@ -10,9 +10,9 @@ from nvitop.basics.lazy import lazy_names
 if TYPE_CHECKING:
     from nvitop.sampling.history import History
     from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
-    from nvitop.sampling.sampler import Sampler
     from nvitop.sampling.serialization import SerializationError, parse, serialize
     from nvitop.sampling.source import LiveSource, take_sample
+    from nvitop.sampling.threads import Sampler
     from nvitop.sampling.types import (
         EMPTY_SAMPLE,
         Cost,
@@ -61,7 +61,7 @@ if not TYPE_CHECKING:  # it would hide misspelled names
         {
             'nvitop.sampling.history': 'History',
             'nvitop.sampling.plan': 'REPORT_METRICS Intervals intervals',
-            'nvitop.sampling.sampler': 'Sampler',
+            'nvitop.sampling.threads': 'Sampler',
             'nvitop.sampling.source': 'LiveSource take_sample',
             'nvitop.sampling.serialization': 'SerializationError parse serialize',
             'nvitop.sampling.types': 'EMPTY_SAMPLE Cost Demand DeviceInfo DeviceKey DeviceSample '

@@ -26,8 +26,8 @@ from nvitop.sampling.gpu_reader import (
     unread_sample,
 )
 from nvitop.sampling.plan import DeviceSelection, Due
+from nvitop.sampling.threads import StepOutcome, Watchdog, silence
 from nvitop.sampling.types import STATUS, DeviceEvent, DeviceSample, Problem
-from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence
 
 #: First and longest pause (seconds) before NVML is restarted because of lost GPUs.
 FIRST_RESTART_SECONDS = 10.0

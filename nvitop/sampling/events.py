@@ -20,8 +20,8 @@ from nvitop.api.libnvml._binding import BINDING
 from nvitop.api.libnvml._query import address_of
 from nvitop.api.libnvml._session import SESSION
 from nvitop.platforms.kernel import renew_in_child
+from nvitop.sampling.threads import start_daemon
 from nvitop.sampling.types import DeviceEvent, DeviceKey, DeviceSample
-from nvitop.sampling.watchdog import start_daemon
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.libnvml import _errors
 from nvitop.api.system import system
-from nvitop.basics.times import format_duration
+from nvitop.basics.units import format_duration
 from nvitop.platforms.nvidia import is_asleep, why_denied
 from nvitop.sampling.device_reader import (
     DeviceLostError,

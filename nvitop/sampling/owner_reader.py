@@ -26,8 +26,8 @@ from nvitop.owner.reading import (
     read_owner,
 )
 from nvitop.owner.types import OwnerReading
+from nvitop.sampling.threads import SHORTEST_LIMIT_SECONDS, Watchdog
 from nvitop.sampling.types import OWNER, Problem, ProcessKey, ProcessSample
-from nvitop.sampling.watchdog import SHORTEST_LIMIT_SECONDS, Watchdog
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import ProblemKind

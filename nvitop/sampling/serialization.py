@@ -15,7 +15,7 @@ import json
 import math
 from typing import Any, Callable, Dict, List, Union, get_args
 
-from nvitop.basics.times import LATEST_TIME
+from nvitop.basics.units import LATEST_TIME
 from nvitop.owner import types as owner_types
 from nvitop.sampling import types
 from nvitop.sampling.types import DeviceKey, Sample

@@ -27,6 +27,7 @@ from nvitop.sampling.process_reader import (
     ProcessReading,
     without_measurements,
 )
+from nvitop.sampling.threads import StepOutcome, Watchdog, call_with_limit, silence, time_limit
 from nvitop.sampling.types import (
     LIVE,
     PROCESSES,
@@ -41,7 +42,6 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
-from nvitop.sampling.watchdog import StepOutcome, Watchdog, call_with_limit, silence, time_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable
@@ -71,7 +71,7 @@ class LiveSource:
 
     No call of the driver can block :meth:`sample` for long: a GPU that does not respond within
     max(2 s, interval) gets the status ``'timed out'`` and is not queried until it responds again, see
-    :class:`~nvitop.sampling.watchdog.Watchdog`. Nothing raises: failures are in
+    :class:`~nvitop.sampling.threads.Watchdog`. Nothing raises: failures are in
     :attr:`Sample.problems`.
 
     Args:

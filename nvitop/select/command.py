@@ -24,7 +24,7 @@ from nvitop.console.arguments import (
 from nvitop.console.driver import driver_errors, simulate, start_driver
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message
-from nvitop.sampling import watchdog
+from nvitop.sampling import threads
 from nvitop.select.choice import (
     FORMATS,
     Criteria,
@@ -306,7 +306,7 @@ def options_of(options: argparse.Namespace) -> SelectOptions:
 
 def start_devices_to_choose_from(program: str, inherit: bool | str | None) -> list[Device | int]:
     """Start the driver; return the devices in ``inherit``, or the indices of all GPUs."""
-    limit = None if inherit is None else watchdog.VISIBLE_SECONDS
+    limit = None if inherit is None else threads.VISIBLE_SECONDS
     return start_driver(program, functools.partial(_devices_in, inherit), limit=limit)
 
 
@@ -330,7 +330,7 @@ def _devices_in(inherit: bool | str | None) -> list[Device | int]:
 
 def limited_reader(program: str) -> Gather:
     """Return a function that reads devices; one that does not respond counts as lost."""
-    guard = watchdog.Watchdog(program)
+    guard = threads.Watchdog(program)
 
     def read(steps: Mapping[int, Callable[[], Any]]) -> list[list[Any]]:
         outcomes = guard.run(steps, limit=LIMIT_SECONDS)

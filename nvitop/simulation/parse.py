@@ -8,9 +8,8 @@ import pathlib
 import re
 from typing import Any, BinaryIO, Callable, Iterable, Iterator, Mapping, Sequence
 
-from nvitop.basics.times import parse_duration
 from nvitop.basics.toml import Part, TomlDocument, TomlError, suggestion
-from nvitop.basics.units import MiB, human2bytes
+from nvitop.basics.units import MiB, human2bytes, parse_duration
 from nvitop.simulation.scenario import (
     Event,
     Fault,

@@ -11,7 +11,7 @@ import time
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Sequence
 
-from nvitop.basics.times import parse_time, start_of_day
+from nvitop.basics.units import parse_time, start_of_day
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, checked, duration, whole_number
 from nvitop.console.lifecycle import CommandFailure, writing

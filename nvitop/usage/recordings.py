@@ -8,7 +8,7 @@ import sqlite3
 from datetime import date, timedelta
 from typing import Dict, Iterator, Sequence, Set, Tuple
 
-from nvitop.basics.times import LATEST_TIME, format_time, start_of_day
+from nvitop.basics.units import LATEST_TIME, format_time, start_of_day
 from nvitop.platforms.kernel import unix_group
 from nvitop.recording.reader import open_database
 from nvitop.recording.store import RecordingError

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
 from nvitop.accounting.shares import NO_USER, UNKNOWN_USER
 from nvitop.basics.text import aligned, csv_text, printable
-from nvitop.basics.times import format_time
+from nvitop.basics.units import format_time
 from nvitop.health.states import HELD_SECONDS, is_holder, is_idle_holder, percent_of
 
 if TYPE_CHECKING:

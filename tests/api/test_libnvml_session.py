@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import pickle
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,14 @@ def test_nvml_is_not_shut_down_during_a_call(
     assert (library.calls['nvmlShutdown'], library.calls['nvmlInitWithFlags']) == (0, 1)
     released.set()
     thread.join(PATIENCE)
+    assert libnvml.calls_in_flight() == {}
+
+
+def test_a_thread_whose_stack_is_no_frame_is_outside_the_driver(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Python 3.11.7 returned such an object once."""
+    monkeypatch.setattr(sys, '_current_frames', lambda: {-1: object()})
     assert libnvml.calls_in_flight() == {}
 
 

@@ -5,7 +5,7 @@ from typing import Iterator
 import pytest
 
 from nvitop import ResourceMetricCollector, simulation
-from nvitop.sampling import watchdog
+from nvitop.sampling import threads
 from tests.clock import Clock
 from tests.collector.machines import NEVER, machine
 from tests.waiting import PATIENCE
@@ -14,7 +14,7 @@ from tests.waiting import PATIENCE
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine a call may take longer than the limit without hanging."""
-    monkeypatch.setattr(watchdog, 'SHORTEST_LIMIT_SECONDS', PATIENCE)
+    monkeypatch.setattr(threads, 'SHORTEST_LIMIT_SECONDS', PATIENCE)
 
 
 @pytest.fixture

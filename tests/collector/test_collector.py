@@ -16,7 +16,7 @@ from nvitop.api.device import PhysicalDevice
 from nvitop.api.process import HostProcess
 from nvitop.api.utils import Snapshot
 from nvitop.collector.reader import ProcessTreeFilter
-from nvitop.sampling import watchdog
+from nvitop.sampling import threads
 from tests.api.processes import running
 from tests.clock import Clock
 from tests.collector.machines import NEVER, ONE_GPU, machine, scopes
@@ -384,7 +384,7 @@ def test_a_gpu_that_hangs_is_waited_for_once_and_the_others_continue(
         with collector('t'):
             assert collector.collect()[names[0]] == 44
             # Only now: on a busy machine the first reading may take longer.
-            monkeypatch.setattr(watchdog, 'SHORTEST_LIMIT_SECONDS', 0.2)
+            monkeypatch.setattr(threads, 'SHORTEST_LIMIT_SECONDS', 0.2)
             hanging = ResourceMetricCollector(collector.devices, interval=0.02, clock=clock)
         with hanging('t'):
             hanging.collect()

@@ -11,8 +11,8 @@ from nvitop import simulation
 from nvitop.api.timing import Window
 from nvitop.basics.metrics import METRICS, METRICS_BY_NAME
 from nvitop.sampling.source import LiveSource
+from nvitop.sampling.threads import Watchdog
 from nvitop.sampling.types import Demand, Sample
-from nvitop.sampling.watchdog import Watchdog
 from tests.clock import Clock
 
 #: Time between two samples, so that everything is due each time.

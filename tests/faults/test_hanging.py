@@ -39,9 +39,9 @@ def quick() -> Iterator[None]:
 
     with contextlib.ExitStack() as stack:
         for name in (
-            'nvitop.sampling.watchdog.SHORTEST_LIMIT_SECONDS',
-            'nvitop.sampling.watchdog.START_SECONDS',
-            'nvitop.sampling.watchdog.VISIBLE_SECONDS',
+            'nvitop.sampling.threads.SHORTEST_LIMIT_SECONDS',
+            'nvitop.sampling.threads.START_SECONDS',
+            'nvitop.sampling.threads.VISIBLE_SECONDS',
             'nvitop.select.command.LIMIT_SECONDS',
         ):
             stack.enter_context(mock.patch(name, 1.0))

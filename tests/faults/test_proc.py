@@ -18,8 +18,8 @@ from nvitop import simulation
 from nvitop.api.collector import ResourceMetricCollector, take_snapshots
 from nvitop.api.process import procfs
 from nvitop.sampling.source import LiveSource
+from nvitop.sampling.threads import Watchdog
 from nvitop.sampling.types import Demand, Sample
-from nvitop.sampling.watchdog import Watchdog
 from tests.api.machines import machine as make_machine
 from tests.clock import Clock
 from tests.faults.known_machine import VARYING, KnownMachine

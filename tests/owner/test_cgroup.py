@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nvitop.owner import Owner, parse_cgroup
 from nvitop.owner.cgroup import parse_mountinfo
 from nvitop.owner.names import parse_container_log
-from nvitop.owner.statements import VARIABLES, cmdline_layers, environ_layers, parse_environ
+from nvitop.owner.reading import VARIABLES, cmdline_layers, environ_layers, parse_environ
 from nvitop.owner.types import CONTAINERS, JOBS, KINDS, Layer, make_owner
 from tests.owner.values import CONTAINER, POD, corpus, filled, is_safe, values_of
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.owner.statements import (
+from nvitop.owner.reading import (
     Ancestor,
-    ContainerName,
     ancestor_layers,
     cmdline_layers,
     container_names,
     environ_layers,
     parse_environ,
 )
-from nvitop.owner.types import Layer, make_owner
+from nvitop.owner.types import ContainerName, Layer, make_owner
 from tests.owner.values import CONTAINER, OUTER, POD
 
 KERNEL = '1b2c3d4e-0000-4000-8000-000000000001'

@@ -12,7 +12,7 @@ from typing import Callable, Iterable
 
 import pytest
 
-from nvitop.basics.times import format_time
+from nvitop.basics.units import format_time
 from nvitop.console.options import Options
 from nvitop.gui.app import App
 from nvitop.gui.model.choices import Screen, ViewState

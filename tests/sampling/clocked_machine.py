@@ -7,8 +7,8 @@ from typing import Any
 
 from nvitop import simulation
 from nvitop.sampling.source import LiveSource
+from nvitop.sampling.threads import Watchdog
 from nvitop.sampling.types import Demand, DeviceSample, Problem, Sample
-from nvitop.sampling.watchdog import Watchdog
 from tests.clock import Clock
 from tests.waiting import PATIENCE, Threads
 

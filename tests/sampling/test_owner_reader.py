@@ -15,8 +15,8 @@ from nvitop.owner.types import Layer
 from nvitop.sampling import owner_reader as owner_module
 from nvitop.sampling.owner_reader import CGROUP_SECONDS, OwnerReader
 from nvitop.sampling.source import LiveSource
+from nvitop.sampling.threads import Watchdog
 from nvitop.sampling.types import Demand, DeviceKey, Problem, ProcessKey, ProcessSample
-from nvitop.sampling.watchdog import Watchdog
 from tests.api.machines import machine as make_machine
 from tests.clock import Clock
 from tests.waiting import PATIENCE, Threads, wait_until

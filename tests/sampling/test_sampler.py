@@ -6,7 +6,7 @@ from typing import Callable, List, Tuple
 
 import pytest
 
-from nvitop.sampling.sampler import ERROR_PAUSE_SECONDS, MIN_PAUSE_SECONDS, Sampler
+from nvitop.sampling.threads import ERROR_PAUSE_SECONDS, MIN_PAUSE_SECONDS, Sampler
 from nvitop.sampling.types import LIVE, Demand, Problem, Sample
 from tests.waiting import PATIENCE
 

@@ -14,7 +14,7 @@ from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.sampling import source as source_module
-from nvitop.sampling import take_sample, watchdog
+from nvitop.sampling import take_sample, threads
 from nvitop.sampling.plan import REPORT_METRICS
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceSample, HostIo
@@ -294,7 +294,7 @@ def test_hardware_counters_are_released_when_no_gpm_metric_is_shown(bench: Clock
 
 
 def test_one_metric_costs_one_metric_and_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watchdog, 'SPARE_SECONDS', 1e6)
+    monkeypatch.setattr(threads, 'SPARE_SECONDS', 1e6)
     before = {*threading.enumerate()}
     with simulation.machine('half-busy', processes='fixed', clock=lambda: 0.0) as machine:
         take_sample(metrics=['temperature'])

@@ -7,8 +7,8 @@ from typing import Callable, Iterator
 
 import pytest
 
-from nvitop.sampling import watchdog
-from nvitop.sampling.watchdog import Watchdog
+from nvitop.sampling import threads
+from nvitop.sampling.threads import Watchdog
 from tests.clock import Clock
 from tests.waiting import PATIENCE, Threads
 
@@ -73,7 +73,7 @@ def test_rounds_share_a_thread() -> None:
 
     def start(name: str, target: Callable[[], None]) -> None:
         started.append(name)
-        watchdog.start_daemon(name, target)
+        threads.start_daemon(name, target)
 
     dog = Watchdog(start_thread=start, spare_seconds=PATIENCE)
     for _ in range(50):
@@ -127,14 +127,14 @@ def test_a_subject_that_hangs_has_a_limited_number_of_trials(bench: Bench) -> No
         before = len(bench.threads)
         bench.watchdog.run({'b': lambda: bench.let_go.wait(PATIENCE)}, limit=LIMIT)
         trials += [bench.clock.now - silent_from] * (len(bench.threads) - before)
-    retry = watchdog.RETRY_SECONDS
+    retry = threads.RETRY_SECONDS
     assert trials == [retry, retry + LIMIT + retry]
-    assert bench.watchdog.threads_inside == watchdog.MAX_THREADS_INSIDE == 3
+    assert bench.watchdog.threads_inside == threads.MAX_THREADS_INSIDE == 3
 
 
 def test_a_subject_whose_trial_returns_recovers(bench: Bench) -> None:
     bench.run('b')
-    bench.clock.now += watchdog.RETRY_SECONDS
+    bench.clock.now += threads.RETRY_SECONDS
     *_, stuck = bench.threads
     assert bench.run()['b'] == 'timed out'
     for thread in bench.threads[bench.threads.index(stuck) + 1 :]:
@@ -220,7 +220,7 @@ def test_an_interrupt_leaves_the_spare_thread_ready_for_the_next_round() -> None
 
     def start(name: str, target: Callable[[], None]) -> None:
         started.append(name)
-        watchdog.start_daemon(name, target)
+        threads.start_daemon(name, target)
 
     dog = Watchdog(start_thread=start, condition=condition, spare_seconds=PATIENCE)
     steps = {'a': threading.get_ident}

@@ -15,7 +15,7 @@ from typing import Iterable, Iterator
 
 import pytest
 
-from nvitop.basics.times import format_time
+from nvitop.basics.units import format_time
 from nvitop.owner.types import Owner
 from nvitop.recording.recorder import Recorder
 from nvitop.recording.store import RecordingError

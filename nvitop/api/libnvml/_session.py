@@ -9,16 +9,14 @@ import ctypes
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Callable
+from types import FrameType
+from typing import Callable
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError, NVMLError_LibraryNotFound
 from nvitop.api.libnvml._errors import FUNCTION_NOT_FOUND, IN_USE, UNINITIALIZED
 from nvitop.basics import lazy
 from nvitop.basics.log import critical, debug
 from nvitop.platforms.kernel import renew_in_child
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 #: Maximum time that a shutdown waits for driver calls of other threads, and that at exit.
 SHUTDOWN_TIMEOUT_SECONDS, EXIT_TIMEOUT_SECONDS = 0.5, 0.1
@@ -296,10 +294,11 @@ def _load_from_elsewhere() -> bool:
     return False
 
 
-def _driver_function(frame: FrameType | None) -> str:
+def _driver_function(frame: object) -> str:
     """Return the NVML function on a stack, ``''`` if there is none or it waits for the session."""
     name = ''
-    while frame is not None:
+    # Python 3.11 may return other objects while a thread starts or ends.
+    while isinstance(frame, FrameType):
         module = frame.f_globals.get('__name__', '')
         if module == __name__:
             return name

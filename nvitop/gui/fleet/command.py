@@ -30,8 +30,7 @@ from nvitop.gui.state.events import FleetArrived, FleetFailed, Resized, SampleAr
 from nvitop.gui.state.navigation import open_screen
 from nvitop.gui.term.curses_terminal import TerminalError
 from nvitop.sampling.history import History
-from nvitop.sampling.sampler import Sampler
-from nvitop.sampling.watchdog import start_daemon
+from nvitop.sampling.threads import Sampler, start_daemon
 
 if TYPE_CHECKING:
     import argparse

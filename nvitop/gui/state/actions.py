@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.basics.times import format_time, parse_time
+from nvitop.basics.units import format_time, parse_time
 from nvitop.gui.model.choices import Screen, neighbor
 from nvitop.gui.state import events
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result

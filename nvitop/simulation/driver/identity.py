@@ -13,7 +13,7 @@ from nvitop.simulation.abi import (
     number,
     target,
 )
-from nvitop.simulation.driver.symbols import GPU, NODE, SYSTEM, add_symbol, add_values
+from nvitop.simulation.driver import GPU, NODE, SYSTEM, add_symbol, add_values
 from nvitop.simulation.scenario import Mig
 from nvitop.simulation.schema import ARCHITECTURES
 from nvitop.simulation.world import Node, World

@@ -26,8 +26,7 @@ from nvitop.api.libnvml._errors import (
 )
 from nvitop.api.libnvml._query import address_of
 from nvitop.simulation.abi import NVML_ERRORS, DriverError, Handle, known, number, target, text_of
-from nvitop.simulation.driver import identity, processes, sensors
-from nvitop.simulation.driver.symbols import (
+from nvitop.simulation.driver import (
     ALWAYS,
     GPU,
     LOOKUP,
@@ -38,7 +37,10 @@ from nvitop.simulation.driver.symbols import (
     add_symbol,
     bind,
     branch_of,
+    identity,
+    processes,
     reader,
+    sensors,
 )
 from nvitop.simulation.schema import GPU_KEYS, MIG_VALUES
 from nvitop.simulation.world import Change, Node, World

@@ -27,7 +27,7 @@ from nvitop.simulation.abi import (
     target,
     write_bytes,
 )
-from nvitop.simulation.driver.symbols import GPU, NODE, add_symbol
+from nvitop.simulation.driver import GPU, NODE, add_symbol
 from nvitop.simulation.world import Node, Task
 
 NO_INSTANCE = 0xFFFFFFFF

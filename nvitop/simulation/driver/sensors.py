@@ -8,7 +8,7 @@ from typing import Any, Callable, Mapping, NamedTuple
 from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS
 from nvitop.api.libnvml._query import address_of
 from nvitop.simulation.abi import DriverError, Handle, fill_struct, known, number, target
-from nvitop.simulation.driver.symbols import GPU, NODE, SYSTEM, add_symbol, add_values, branch_of
+from nvitop.simulation.driver import GPU, NODE, SYSTEM, add_symbol, add_values, branch_of
 from nvitop.simulation.physics import bytes_moved, energy_mj
 from nvitop.simulation.world import MIB, Node, World
 

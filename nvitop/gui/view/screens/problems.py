@@ -6,7 +6,7 @@ The events screen of a replay: what happened, and when.
 
 from __future__ import annotations
 
-from nvitop.basics.times import format_time
+from nvitop.basics.units import format_time
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer
