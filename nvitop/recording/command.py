@@ -47,7 +47,7 @@ _EXAMPLES = """\
 nvitop record
 nvitop record -o night.db --interval 2 --duration 12h
 nvitop record -o /var/lib/nvitop/record.db --keep 30d --mode 644
-nvitop record -o node7.jsonl.gz --commands full --only 0 1
+nvitop record -o - --commands full --only 0 1 | gzip > node7.jsonl.gz
 """
 _EXIT_STATUS = {
     '0': 'the recording was stopped by SIGTERM, SIGINT or --duration',
@@ -111,7 +111,7 @@ def make_parser() -> ArgumentParser:
         '--format',
         choices=('sqlite', 'jsonl'),
         help='write a database, or a line of JSON for each sample; default: jsonl for files that '
-        'end in .jsonl or .jsonl.gz and for -, else sqlite',
+        'end in .jsonl and for -, else sqlite',
     )
     add(
         '--keep',
@@ -149,7 +149,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     """Parse the arguments; exit with status 2 if they are invalid."""
     parser = make_parser()
     options = parser.parse(arguments)
-    if options.demo and options.demo.endswith(('.db', '.jsonl', '.jsonl.gz')):
+    if options.demo and options.demo.endswith(('.db', '.jsonl')):
         parser.error(
             f'{options.demo!r} is not a scenario; '
             f'to record to it: nvitop record --demo -o {options.demo}'
@@ -167,12 +167,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     if options.output is None:
         options.output = default_recording()
     if options.format is None:
+        if options.output.endswith('.gz'):
+            parser.error(f'to compress lines: nvitop record -o - | gzip > {options.output}')
         if options.output.endswith(('.csv', '.json')):
             parser.error(
                 'this writes a database (.db), or lines of JSON (.jsonl), not '
                 f"{options.output!r}; 'nvitop replay FILE --export csv' makes a table of it"
             )
-        is_lines = options.output == STANDARD or options.output.endswith(('.jsonl', '.jsonl.gz'))
+        is_lines = options.output == STANDARD or options.output.endswith('.jsonl')
         options.format = 'jsonl' if is_lines else 'sqlite'
     if options.output == STANDARD and options.format == 'sqlite':
         parser.error('standard output takes only --format jsonl')

@@ -211,7 +211,7 @@ def open_database(path: str) -> sqlite3.Connection:
             start = file.read(len(SQLITE_MAGIC))
     except OSError as error:
         raise RecordingError(f'cannot read {path}: {error.strerror}') from None
-    if path.endswith(('.jsonl', '.jsonl.gz')) or start.startswith(b'{"nvitop_sample"'):
+    if path.endswith('.jsonl') or start.startswith(b'{"nvitop_sample"'):
         raise RecordingError(
             f'{path} has lines of JSON, which other programs read; "nvitop record FILE.db" makes '
             'recordings'

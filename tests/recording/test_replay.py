@@ -413,7 +413,7 @@ def test_times_outside_of_a_recording(hour: Path, arguments: list[str], message:
     assert ran.err.startswith(f'nvitop replay: error: {message}')
 
 
-@pytest.mark.parametrize('name', ['a.db', 'a.jsonl.gz'])
+@pytest.mark.parametrize('name', ['a.db', 'a.jsonl'])
 def test_a_file_that_cannot_be_reopened_is_closed_once(tmp_path: Path, name: str) -> None:
     (tmp_path / 'old').mkdir()
     sink = (Recorder if name == 'a.db' else LineWriter)(str(tmp_path / 'old' / name))

@@ -156,7 +156,7 @@ complete -c nvitop -n '_shtab_nvitop_using record' -l duration -x -d 'stop after
 complete -c nvitop -n '_shtab_nvitop_using record' -s i -l id -l only -x -d 'include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or serial numbers'
 complete -c nvitop -n '_shtab_nvitop_using record' -l commands -xka "full name none" -d 'keep command lines in full (values that look secret are masked), only the name of the program and its script, or none (default: name); environments are never kept'
 complete -c nvitop -n '_shtab_nvitop_using record' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'record to FILE; - is standard output, for jsonl (default: record.db in /var/lib/nvitop for root, else in ~/.local/state/nvitop)'
-complete -c nvitop -n '_shtab_nvitop_using record' -l format -xka "sqlite jsonl" -d 'write a database, or a line of JSON for each sample; default: jsonl for files that end in .jsonl or .jsonl.gz and for -, else sqlite'
+complete -c nvitop -n '_shtab_nvitop_using record' -l format -xka "sqlite jsonl" -d 'write a database, or a line of JSON for each sample; default: jsonl for files that end in .jsonl and for -, else sqlite'
 complete -c nvitop -n '_shtab_nvitop_using record' -l keep -x -d 'delete samples older than TIME (default: 14d)'
 complete -c nvitop -n '_shtab_nvitop_using record' -l keep-usage -x -d 'delete usage by minute, and events, older than TIME (default: 400d)'
 complete -c nvitop -n '_shtab_nvitop_using record' -l max-size -x -d 'delete the oldest samples when the file is larger than SIZE, such as 500M (default: 2GiB)'
