@@ -24,14 +24,14 @@ from nvitop.gui.render.style import BADGE, DIM, ERROR, PLAIN, TITLE, WARNING, St
 from nvitop.gui.render.theme import resolve_theme, theme_named
 from nvitop.gui.render.width import clip, safe, wrap
 from nvitop.gui.state.jobs import Line, fold, group_by_job, labels_width
-from nvitop.gui.state.problems import count_problems, problem_lines, value_words
+from nvitop.gui.state.problems import count_problems, problem_lines
 from nvitop.gui.state.process_rows import list_processes
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView
 from nvitop.gui.view.text import draw_mono_bars
 from nvitop.health import Finding, findings, importance, is_wrong
-from nvitop.health.types import cause
+from nvitop.health.types import cause, value_words
 from nvitop.sampling.types import Sample
 from nvitop.version import __version__
 
@@ -211,7 +211,7 @@ def _finding_lines(
     for finding in sorted(filter(is_wrong, found), key=importance):
         if finding.device.is_mig and finding.device.physical_index in gpus:
             continue
-        key = (finding.severity, finding.words, finding.details, finding.action)
+        key = (finding.severity, finding.words, finding.evidence, finding.action)
         groups.setdefault(key, []).append(finding.device)
     lines: list[tuple[tuple[str, Style], ...]] = []
     for (severity, words, evidence, action), devices in groups.items():

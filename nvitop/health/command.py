@@ -202,9 +202,7 @@ def _performance(verdict: Verdict) -> Iterator[str]:
 
 
 def _details(finding: Finding) -> Iterator[str]:
-    yield f'  {finding.evidence}'
-    if finding.action:
-        yield f'  {finding.action}'
+    yield from (f'  {text}' for text in (finding.evidence, finding.action) if text)
 
 
 def _place(finding: Finding) -> tuple[bool, tuple[object, ...]]:

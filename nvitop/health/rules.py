@@ -12,7 +12,16 @@ from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
 from nvitop.health.states import BUSY_PERCENT, percent_of
-from nvitop.health.types import IMPORTANCE, KINDS, SEVERITIES, Case, Finding, Severity, cause
+from nvitop.health.types import (
+    IMPORTANCE,
+    KINDS,
+    SEVERITIES,
+    Case,
+    Finding,
+    Severity,
+    cause,
+    value_words,
+)
 from nvitop.health.xid import (
     ACTIONS,
     announced,
@@ -326,7 +335,7 @@ def _recovery(case: Case) -> Iterator[Finding]:
     if name is None or name == 'None':
         for problem in case.problems:
             if problem.kind == 'reset needed':
-                evidence = f'{_name(problem.what)} unreadable'
+                evidence = f'{value_words(problem.what)} unreadable'
                 yield case.finding('reset_needed', 'critical', 'needs a reset', evidence, _RESET)
                 return
         return
@@ -499,7 +508,7 @@ def _fabric(case: Case) -> Iterator[Finding]:
 
 def _implausible(case: Case) -> Iterator[Finding]:
     values = [
-        f'{_name(problem.what)}: {cause(problem.reason)}'
+        f'{value_words(problem.what)}: {cause(problem.reason)}'
         for problem in case.problems
         if problem.kind == 'impossible' and problem.what not in _PROCESS_LISTS
     ]
@@ -534,7 +543,7 @@ def _unreadable(case: Case) -> Iterator[Finding]:
     causes: dict[str, list[str]] = {}
     for problem in case.problems:
         if problem.kind == 'error' and problem.what in _NEEDED_METRICS:
-            causes.setdefault(cause(problem.reason), []).append(_name(problem.what))
+            causes.setdefault(cause(problem.reason), []).append(value_words(problem.what))
     if causes:
         evidence = _some([f'{why}: {_some(names, ", ")}' for why, names in causes.items()])
         action = 'Its health is unknown without them. If this lasts, reload the driver'
@@ -577,10 +586,6 @@ def _active_links(device: DeviceSample) -> int:
 def _some(values: list[str], separator: str = '; ') -> str:
     more = f'{separator}{len(values) - _MAX_VALUES} more' if len(values) > _MAX_VALUES else ''
     return separator.join(values[:_MAX_VALUES]) + more
-
-
-def _name(metric: str) -> str:
-    return metric.replace('_', ' ')
 
 
 def _clocks(device: DeviceSample, with_temperature: bool) -> str:

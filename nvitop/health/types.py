@@ -26,7 +26,7 @@ class Finding(NamedTuple):
     severity: Severity
     #: Name of the fault: ``'too hot'``.
     words: str
-    #: The values that show it: ``'91°C, slows down at 89°C'``.
+    #: The values that show it: ``'91°C, slows down at 89°C'``; ``''``: the name says it all.
     evidence: str
     #: Advice for the user, ``''`` if there is nothing to do.
     action: str
@@ -39,9 +39,9 @@ class Finding(NamedTuple):
     since: float = 0.0
 
     @property
-    def details(self) -> str:
-        """The evidence for people; ``''`` if it only repeats the words."""
-        return '' if self.evidence == f'GPU is {self.words}' else self.evidence
+    def text(self) -> str:
+        """The fault and the values that show it: ``'too hot: 91°C, slows down at 89°C'``."""
+        return ': '.join(filter(None, (self.words, self.evidence)))
 
 
 class Label(NamedTuple):
@@ -107,6 +107,20 @@ def plain_reason(reason: str) -> str:
     return reason
 
 
+#: Words in names of values that are written in another way.
+_SPELLING = {
+    **{word: word.upper() for word in ('gpu', 'sm', 'ecc', 'bar1', 'mig', 'numa', 'rx', 'tx')},
+    'pcie': 'PCIe',
+    'nvlink': 'NVLink',
+}
+
+
+def value_words(name: str) -> str:
+    """Return the name of a value in words: ``'GPU utilization'`` for ``'gpu_utilization'``."""
+    words = name.replace('current_driver_model', 'driver_model').split('_')
+    return ' '.join(_SPELLING.get(word, word) for word in words)
+
+
 def cause(reason: str) -> str:
     """Return the reason of a problem as the evidence of a finding has it."""
     return plain_reason(reason).replace(' is implausible', '')
@@ -143,7 +157,7 @@ class Case(NamedTuple):
             kind,
             severity,
             words,
-            evidence,
+            '' if evidence == f'GPU is {words}' else evidence,
             action.replace('{index}', str(key.physical_index)),
             KINDS[kind].mark,
             self.device.info.serial,

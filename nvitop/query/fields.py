@@ -210,7 +210,7 @@ def _wrong(row: DeviceQueryRow) -> list[Finding]:
 
 
 def _health_findings(row: DeviceQueryRow) -> tuple[str, ...]:
-    return tuple(f'{finding.words}: {finding.evidence}' for finding in _wrong(row))
+    return tuple(finding.text for finding in _wrong(row))
 
 
 def _device_state(row: DeviceQueryRow) -> CellValue:

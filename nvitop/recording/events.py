@@ -126,7 +126,7 @@ class EventDetector:
             if finding.severity == 'info' or finding.kind in _STATUSES:
                 continue
             if place not in self._findings:
-                what = f'{finding.words} ({finding.evidence})'
+                what = finding.text
                 events.append(_event(sample, finding.device, 'finding', what, finding.kind))
             self._findings[place] = finding, sample.monotonic
         for old, (finding, seen) in list(self._findings.items()):

@@ -55,7 +55,6 @@ def test_findings_of_all_severities(machine: simulation.Machine) -> None:
     machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN', gpu=3)
     assert health().out == (
         'GPU 1: critical: lost\n'
-        '  GPU is lost\n'
         '  Reboot, or reset it. If it is lost again, check power, cooling and seating\n'
         'GPU 2: critical: NVLinks are down\n'
         '  2 of 18 links are down\n'

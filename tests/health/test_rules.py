@@ -76,7 +76,7 @@ def test_a_healthy_device_and_a_device_without_values_have_no_findings() -> None
 
 #: Finding of a device with these values.
 RULES = """
-lost critical GPU is lost  |  status='lost', reason='GPU is lost'
+lost critical  |  status='lost', reason='GPU is lost'
 not_responding critical no response for 9 s  |  status='timed out', reason='no response for 9 s'
 failing critical Unknown Error  |  status='error', reason='Unknown Error'
 reset_needed critical recovery action: GPU Reset  |  recovery_action='GPU Reset'
@@ -130,7 +130,7 @@ def test_problems_of_a_device_lead_to_findings() -> None:
     problems: dict[tuple[str, str, ProblemKind], str] = {
         ('status', 'takes 0.4 s to respond', 'slow'): 'slow warning 0.4 s',
         ('processes', restart, 'reset needed'): 'reset_needed critical processes unreadable',
-        ('sm_clock', '9 GHz is implausible', 'impossible'): 'implausible warning sm clock: 9 GHz',
+        ('sm_clock', '9 GHz is implausible', 'impossible'): 'implausible warning SM clock: 9 GHz',
         ('temperature', 'Unknown Error', 'error'): f'unreadable unknown {driver}',
     }
     for problem, expected in problems.items():
@@ -151,7 +151,7 @@ def test_values_that_no_rule_needs_or_that_do_not_exist_make_no_findings() -> No
 def test_evidence_names_at_most_three_implausible_values() -> None:
     names = ('gpu_utilization', 'power_usage', 'temperature', 'sm_clock', 'memory_used')
     (finding,) = found(device(), problems=tuple((name, '9', 'impossible') for name in names))
-    assert finding.evidence == 'gpu utilization: 9; power usage: 9; temperature: 9; 2 more'
+    assert finding.evidence == 'GPU utilization: 9; power usage: 9; temperature: 9; 2 more'
 
 
 def test_findings_name_the_board_and_keep_the_time_they_were_first_found() -> None:

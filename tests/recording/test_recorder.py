@@ -99,7 +99,7 @@ def test_findings_are_events_that_end_a_minute_after_they_were_last_seen(tmp_pat
         samples.append(machine.sample(10))
     record(tmp_path / 'a.db', samples)
     assert [kind for kind, _ in events(tmp_path / 'a.db')] == ['finding', 'cleared']
-    assert 'GPU 0: too hot (95°C' in events(tmp_path / 'a.db')[0][1]
+    assert 'GPU 0: too hot: 95°C' in events(tmp_path / 'a.db')[0][1]
 
 
 def test_nothing_is_recorded_before_the_clock_is_set(tmp_path: Path) -> None:

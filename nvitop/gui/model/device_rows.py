@@ -112,7 +112,7 @@ class GpuRow(NamedTuple):
         """What is wrong or limits the device, with the values that show it; ``''`` if nothing."""
         if self.finding is None:
             return ''
-        evidence = safe(self.finding.details)
+        evidence = safe(self.finding.evidence)
         return f'{self.fault}: {evidence}' if evidence and is_wrong(self.finding) else self.fault
 
     @property

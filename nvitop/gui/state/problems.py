@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
 
 from nvitop.gui.model.format import join_labels
 from nvitop.health import SEVERITIES, Finding, is_wrong
-from nvitop.health.types import cause, plain_reason
+from nvitop.health.types import cause, plain_reason, value_words
 from nvitop.sampling.types import NO_FAILURES, STATUS, Cost, DeviceKey, Problem
 
 if TYPE_CHECKING:
@@ -70,20 +70,6 @@ class Tally(NamedTuple):
     found: tuple[Finding, ...] = ()
     #: Costs of the last samples, oldest first, with their times on the monotonic clock.
     costs: tuple[tuple[float, Cost], ...] = ()
-
-
-#: Words in names of values that are written in another way.
-_SPELLING = {
-    **{word: word.upper() for word in ('gpu', 'sm', 'ecc', 'bar1', 'mig', 'rx', 'tx')},
-    'pcie': 'PCIe',
-    'nvlink': 'NVLink',
-}
-
-
-def value_words(name: str) -> str:
-    """Return the name of a value in words: ``'GPU utilization'`` for ``'gpu_utilization'``."""
-    words = name.replace('current_driver_model', 'driver_model').replace('_', ' ')
-    return ' '.join(_SPELLING.get(word, word) for word in words.split(' '))
 
 
 #: Words of a finding about single values → kind of the problems of these values, which it explains.
@@ -243,7 +229,7 @@ def _occurrences(
         yield ProblemCount(
             finding.device,
             words,
-            finding.details,
+            finding.evidence,
             'error',
             now,
             now,

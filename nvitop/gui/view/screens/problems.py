@@ -16,10 +16,11 @@ from nvitop.gui.render.width import cell_width, clip, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.lists import listed_problems
-from nvitop.gui.state.problems import ProblemCount, value_words
+from nvitop.gui.state.problems import ProblemCount
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.table import draw_table
 from nvitop.gui.view.text import draw_message, draw_section
+from nvitop.health.types import value_words
 from nvitop.sampling.types import STATUS
 
 _CURSOR = Style(Role.KEY, bold=True)
