@@ -15,7 +15,6 @@ from nvitop.api.device import (
     CudaMigDevice,
     Device,
     MigDevice,
-    PhysicalDevice,
     normalize_cuda_visible_devices,
 )
 from nvitop.basics.units import NA
@@ -65,25 +64,6 @@ def split() -> Iterator[simulation.Machine]:
 
 def nvml_indices(devices: list[CudaDevice]) -> list[Any]:
     return [device.nvml_index for device in devices]
-
-
-@pytest.mark.usefixtures('unlike')
-def test_device_is_found_by_index_nvml_index_and_uuid() -> None:
-    device = CudaDevice(2)
-    for same in (
-        Device.cuda(2),
-        CudaDevice(cuda_index=2),
-        CudaDevice(nvml_index=0),
-        CudaDevice(uuid=device.uuid()),
-        CudaDevice(device.uuid()),
-    ):
-        assert type(same) is CudaDevice
-        assert same == device
-        assert hash(same) == hash(device)
-        assert same.cuda_index == 2
-    assert CudaDevice(0) != device
-    assert len({device, PhysicalDevice(0)}) == 2
-    assert device.cuda is Device.cuda is CudaDevice
 
 
 @pytest.mark.parametrize(

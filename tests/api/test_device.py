@@ -12,7 +12,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api import libnvml
-from nvitop.api.device import CudaDevice, Device, MigDevice, PhysicalDevice
+from nvitop.api.device import Device, MigDevice, PhysicalDevice
 from nvitop.basics.units import NA
 from tests.api.machines import SCENARIO
 from tests.api.machines import machine as make_machine
@@ -126,17 +126,6 @@ def test_lost_gpu_is_a_device_without_values(
     )
 
 
-def test_gpu_without_permission_does_not_hide_others(machine: simulation.Machine) -> None:
-    count = len(Device.all())
-    migs = MigDevice.count()
-    machine.fail('nvmlDeviceGetHandleByIndex_v2', 'NO_PERMISSION', gpu=0)
-    assert [device.index for device in Device.all()] == [*range(1, count)]
-    assert MigDevice.count() == len(MigDevice.all()) == migs > 0
-    for find in (lambda: Device.from_indices([0]), lambda: Device(0)):
-        with pytest.raises(libnvml.NVMLError_NoPermission):
-            find()
-
-
 def test_devices_from_indices(machine: simulation.Machine) -> None:
     assert [device.index for device in Device.all()] == [0, 1, 2, 3]
     assert Device.from_indices(2) == [Device(2)]
@@ -170,23 +159,6 @@ def test_devices_from_indices(machine: simulation.Machine) -> None:
 # MIG devices
 
 
-def test_without_a_driver_there_are_no_devices(machine: simulation.Machine) -> None:
-    device = Device(0)
-    libnvml.use_library(machine.driver)
-    machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
-    assert Device.all() == MigDevice.all() == CudaDevice.all() == []
-    assert MigDevice.count() == CudaDevice.count() == 0
-    assert not Device.is_available()
-    for query in (Device.count, Device.driver_version, lambda: Device(0)):
-        with pytest.raises(libnvml.NVMLError_DriverNotLoaded):
-            query()
-    with pytest.raises(RuntimeError, match=r'invalid device ordinal: 0, .* \(NVML: Driver Not L'):
-        CudaDevice(0)
-    assert device.temperature() is device.memory_temperature() is NA
-    assert device.processes() == {}
-    assert 'Not Loaded' in str(device.unavailable_reason('temperature'))
-
-
 def test_mig_devices_after_a_gap_are_found(machine: simulation.Machine) -> None:
     parent = PhysicalDevice(1)
     first, last = parent.mig_devices()
@@ -215,21 +187,6 @@ def test_mig_device_is_found_by_both_forms_of_uuids(machine: simulation.Machine)
     for unknown in (f'MIG-{parent}/8/0', f'MIG-{parent}/9/1'):
         with pytest.raises(libnvml.NVMLError_NotFound):
             Device(unknown)
-
-
-def test_functions_that_old_drivers_lack_cause_no_warning(
-    machine: simulation.Machine, caplog: pytest.LogCaptureFixture
-) -> None:
-    for function in ('nvmlDeviceGet*Mig*', 'nvmlDeviceGetMPSComputeRunningProcesses*'):
-        machine.hide(function)
-    device = Device(1)
-    assert device.mig_mode() is NA
-    assert device.max_mig_device_count() == 0
-    assert MigDevice.all() == []
-    assert len(Device(0).processes()) == 2
-    with make_machine('[driver]\nversion = "470.57"\n[[gpu]]\nmodel = "V100"'):
-        assert Device(0).fabric_state() is NA
-    assert not caplog.records
 
 
 def test_mig_device_counts_the_uncorrected_errors_of_its_sram() -> None:
@@ -329,18 +286,6 @@ def test_oneshot_makes_each_call_once_and_ends_with_the_outermost_block(
     assert machine.calls['nvmlDeviceGetPowerUsage'] == 3
 
 
-def test_fields_of_a_group_are_queried_in_one_call(machine: simulation.Machine) -> None:
-    device = Device(0)
-    with device.oneshot():
-        machine.reset_calls()
-        nvlinks = device.nvlink_crc_flit_errors(), device.nvlink_recovery_errors()
-        assert machine.calls['nvmlDeviceGetFieldValues'] == 1
-        machine.fail('nvmlDeviceGetFieldValues', 'GPU_IS_LOST')
-        assert nvlinks == (device.nvlink_crc_flit_errors(), device.nvlink_recovery_errors())
-        for getter in ('thermal_violation_time', 'memory_temperature'):
-            assert isinstance(device.unavailable_reason(getter), libnvml.NVMLError_GpuIsLost)
-
-
 def test_oneshot_blocks_of_asyncio_tasks_are_independent(machine: simulation.Machine) -> None:
     """Also if one is created within the block of another, and outlives it."""
     device = Device(0)
@@ -396,22 +341,6 @@ def test_static_values_are_queried_once_per_gpu(machine: simulation.Machine) -> 
         assert Device(0).name() != first[0]
 
 
-def test_static_value_is_queried_again_unless_unsupported(machine: simulation.Machine) -> None:
-    device, workstation = Device(0), Device(2)
-    for getter, function, code in (
-        ('serial', 'nvmlDeviceGetSerial', 'TIMEOUT'),
-        ('max_sm_clock', 'nvmlDeviceGetMaxClockInfo', 'INVALID_ARGUMENT'),
-    ):
-        machine.fail(function, code, times=1)
-        assert getattr(device, getter)() is NA
-        assert getattr(device, getter)() is not NA
-    assert workstation.serial() is NA
-    machine.reset_calls()
-    assert workstation.serial() is NA
-    assert not machine.calls
-    assert isinstance(workstation.unavailable_reason('serial'), libnvml.NVMLError_NotSupported)
-
-
 # Reasons and snapshots
 
 
@@ -438,22 +367,3 @@ def test_reading_has_the_value_and_the_reason_of_one_call(machine: simulation.Ma
         for method in ('memory_total', 'memory_utilization', 'power_usage'):
             assert device.unavailable_reason(method) is None
         assert not {name for name in machine.calls if 'Memory' in name or 'Temperature' in name}
-
-
-def test_snapshot_makes_few_calls_and_each_once(machine: simulation.Machine) -> None:
-    device = Device(0)
-    first = device.as_snapshot()
-    machine.reset_calls()
-    second = device.as_snapshot()
-    calls = machine.calls
-    assert calls.pop('nvmlDeviceGetClockInfo') == 4
-    assert calls.pop('nvmlDeviceGetPcieThroughput') == 2
-    assert set(calls.values()) == {1}, calls
-    assert sum(calls.values()) + 6 <= 21
-    assert type(second).__name__ == 'PhysicalDeviceSnapshot'
-    assert second.real is device
-    assert list(second.keys()) == ['index', 'physical_index', *Device.SNAPSHOT_KEYS]
-    assert (len(Device.SNAPSHOT_KEYS), len(MigDevice.SNAPSHOT_KEYS)) == (41, 43)
-    assert first.name == second['name']
-    assert second.memory_temperature == 55  # read on use
-    assert second.minor_number == 0

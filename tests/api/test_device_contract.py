@@ -112,19 +112,6 @@ def test_getters_do_not_raise_if_functions_are_missing(
     assert device.power_usage() is NA
 
 
-@pytest.mark.parametrize('kind', ['GPU', 'CUDA MIG device'])
-def test_getters_do_not_raise_for_intermittent_failures(
-    kind: str, machine: simulation.Machine
-) -> None:
-    device = KINDS[kind]()
-    for every in (2, 3, 5):
-        machine.fail('nvmlDevice*', 'TIMEOUT', every=every)
-        machine.fail('nvmlGpm*', 'INVALID_ARGUMENT', every=every)
-        check_all(device)
-        machine.heal()
-    check_all(device)
-
-
 @pytest.mark.parametrize('name', simulation.scenario_names())
 def test_each_missing_value_of_a_simulated_machine_has_a_reason(name: str) -> None:
     with simulation.machine(name, processes='none'):

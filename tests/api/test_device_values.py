@@ -281,18 +281,6 @@ def test_nvlink_throughput_per_link_mean_and_total(monkeypatch: pytest.MonkeyPat
         assert device.nvlink_total_tx_throughput_human() == '120.0MiB/s'
 
 
-def test_nvlink_throughput_is_measured_over_the_interval(
-    machine: simulation.Machine, device: Device
-) -> None:
-    before = machine.world.seconds()
-    assert is_near(device.nvlink_throughput(interval=2.5)[0], NVLINK)
-    assert machine.world.seconds() - before == pytest.approx(2.5)
-    device.nvlink_total_tx_throughput(interval=0.5)
-    assert machine.world.seconds() - before == pytest.approx(3.0)
-    device.nvlink_throughput(0.0)
-    assert machine.world.seconds() - before == pytest.approx(3.0)
-
-
 @pytest.mark.parametrize('name', ['nvlink_throughput', 'nvlink_mean_tx_throughput', 'gpm_metrics'])
 @pytest.mark.parametrize('index', [0, 2])
 def test_negative_interval_is_an_error(name: str, index: int, machine: simulation.Machine) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from nvitop.api.process import GpuProcess, HostProcess, procfs
+from nvitop.api.process import GpuProcess, HostProcess
 from nvitop.api.utils import Snapshot
 from nvitop.basics.units import NA, GiB
 from tests.api.processes import FakeDevice, linux_only
@@ -58,17 +58,6 @@ def test_process_has_one_object_per_device_until_it_is_unreferenced(
     del process
     gc.collect()
     assert (child.pid, device) not in GpuProcess.INSTANCES
-
-
-def test_pickled_process_keeps_its_values(child: subprocess.Popen[bytes]) -> None:
-    process = GpuProcess(child.pid, FakeDevice(), gpu_memory=7, type='C')
-    pickled = pickle.dumps(process)
-    del process
-    gc.collect()  # as in another program
-    process = pickle.loads(pickled)
-    assert (process.gpu_memory(), process.type, process.gpu_instance_id()) == (7, 'C', NA)
-    assert GpuProcess(child.pid, FakeDevice(), gpu_memory=8) is process
-    assert pickle.loads(pickled).gpu_memory() == 8
 
 
 # Values of the device
@@ -152,24 +141,6 @@ def test_failsafe_is_of_one_thread_and_ends_with_an_error(gone_pid: int) -> None
         process.name()
 
 
-def test_identity_of_a_device_is_read_without_the_lock(child: subprocess.Popen[bytes]) -> None:
-    """The first hash of a device queries the driver, which may hang."""
-    is_free = []
-
-    def acquire() -> None:
-        is_free.append(GpuProcess.INSTANCE_LOCK.acquire(blocking=False))
-        GpuProcess.INSTANCE_LOCK.release()
-
-    class SlowDevice(FakeDevice):
-        def __hash__(self) -> int:
-            if not is_free:
-                in_threads(1, acquire)
-            return 0
-
-    GpuProcess(child.pid, SlowDevice())
-    assert is_free == [True]
-
-
 @linux_only
 @pytest.mark.parametrize('file', ['stat', 'cmdline'])
 def test_process_without_permission_is_shown_in_failsafe(
@@ -193,25 +164,6 @@ def test_process_without_permission_is_shown_in_failsafe(
             process.cmdline()
         with GpuProcess.failsafe():
             assert process.command() == 'No Permissions'
-
-
-def test_process_of_another_pid_namespace_is_foreign(
-    gone_pid: int, child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gone = GpuProcess(gone_pid, FakeDevice(), gpu_memory=5)
-    alive = GpuProcess(child.pid, FakeDevice(), gpu_memory=5)
-    monkeypatch.setattr(procfs, 'in_pid_namespace', lambda: False)
-    assert not gone.is_foreign()
-    monkeypatch.setattr(procfs, 'in_pid_namespace', lambda: True)
-    assert (gone.is_foreign(), alive.is_foreign()) == (True, False)
-    monkeypatch.setattr(procfs, 'is_hidden', lambda pid: pid == gone_pid)
-    assert not gone.is_foreign()
-    assert gone.is_running()
-    with GpuProcess.failsafe():
-        assert gone.cmdline() == ['No Permissions']
-    monkeypatch.setattr(procfs, 'is_hidden', lambda pid: False)
-    gone.set_gpu_memory(NA)
-    assert not gone.is_foreign()
 
 
 # Snapshots

@@ -13,7 +13,6 @@ import psutil
 import pytest
 
 from nvitop.api.process import GpuProcess, HostProcess, observed, procfs
-from nvitop.basics.units import NA
 from tests.api.processes import FakeDevice, linux_only
 from tests.waiting import PATIENCE
 
@@ -48,29 +47,6 @@ def test_process_has_one_object_until_it_is_unreferenced(child: subprocess.Popen
     del process, copied
     gc.collect()
     assert child.pid not in HostProcess.INSTANCES
-
-
-@linux_only
-def test_reused_pid_is_another_process(
-    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = HostProcess(child.pid)
-    gpu_first = GpuProcess(child.pid, FakeDevice(), gpu_memory=1)
-    real, real_ticks = procfs.read_stat, procfs.read_start_ticks
-
-    def later(pid: int) -> procfs.Stat | None:
-        stat = real(pid)
-        return stat and stat._replace(start_ticks=stat.start_ticks + 100)
-
-    monkeypatch.setattr(procfs, 'read_stat', later)
-    monkeypatch.setattr(procfs, 'read_start_ticks', lambda pid: (real_ticks(pid) or 0) + 100)
-    second = HostProcess(child.pid)
-    assert second is not first
-    assert HostProcess(child.pid) is second
-    assert (first.facts().is_running, second.facts().is_running) == (False, True)
-    gpu_second = GpuProcess(child.pid, FakeDevice())
-    assert gpu_second is not gpu_first
-    assert gpu_second.gpu_memory() is NA
 
 
 @pytest.mark.parametrize('pid', IMPOSSIBLE_PIDS)
@@ -263,14 +239,3 @@ def test_snapshot_replaces_values_without_permission(
     monkeypatch.setattr(process, 'cmdline', deny, raising=False)
     snapshot = process.as_snapshot(['cmdline', 'command'], ad_value='secret')
     assert dict(snapshot) == {'cmdline': 'secret', 'command': 'secret'}
-
-
-@linux_only
-def test_process_without_a_command_line_shows_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(procfs, 'read_cmdline', lambda pid: [])
-    kernel_thread = HostProcess()
-    assert kernel_thread.cmdline() == []
-    assert kernel_thread.command() == ''
-    name = kernel_thread.name()
-    assert kernel_thread.facts().command == f'[{name}]'
-    assert GpuProcess(os.getpid(), FakeDevice()).command() == f'[{name}]'

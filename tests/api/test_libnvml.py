@@ -9,7 +9,7 @@ import pytest
 
 from nvitop.api import libnvml
 from nvitop.basics.units import NA
-from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, handle, write_text, write_uint
+from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, handle, write_text
 
 
 def test_queries_since_a_timestamp_share_one_reason(library: FakeLibrary) -> None:
@@ -39,17 +39,6 @@ def test_mismatch_errors_of_new_bindings_mean_a_missing_function(library: FakeLi
     with pytest.raises(libnvml.NVMLError_FunctionNotFound):
         libnvml.nvmlQuery(function, handle(), ignore_errors=False)
     assert 'nvmlDeviceGetComputeRunningProcesses' in libnvml.UNKNOWN_FUNCTIONS
-
-
-def test_missing_function_is_logged_once(
-    library: FakeLibrary, caplog: pytest.LogCaptureFixture
-) -> None:
-    for function in ('nvmlDeviceGetFanSpeed', libnvml.nvmlDeviceGetFanSpeed) * 2:
-        assert libnvml.nvmlQuery(function, handle()) is NA
-    assert list(libnvml.UNKNOWN_FUNCTIONS) == ['nvmlDeviceGetFanSpeed']
-    assert [record.levelname for record in caplog.records] == ['WARNING']
-    assert 'nvmlDeviceGetFanSpeed' in caplog.text
-    assert 'Traceback' not in caplog.text
 
 
 def test_nvml_check_return() -> None:
@@ -102,11 +91,3 @@ def test_failure_to_initialize_again_is_raised(library: FakeLibrary) -> None:
     with pytest.raises(libnvml.NVMLError) as caught:
         libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', device)
     assert caught.value.value == libnvml.NVML_ERROR_DRIVER_NOT_LOADED
-
-
-@pytest.mark.parametrize(('count', 'believed'), [(1024, 1024), (1025, NA)])
-def test_number_of_gpus_is_believed_up_to_a_limit(
-    library: FakeLibrary, count: int, believed: object
-) -> None:
-    library.add('nvmlDeviceGetCount_v2', write_uint(count))
-    assert libnvml.nvmlQuery('nvmlDeviceGetCount') == believed

@@ -134,20 +134,6 @@ def test_buffer_size_is_limited(library: FakeLibrary, requested: int) -> None:
     assert isinstance(libnvml.last_error(COMPUTE, handle()), libnvml.NVMLError_InsufficientSize)
 
 
-@pytest.mark.parametrize('pid', [0, 2**22 + 1, 2**31, 2**32 - 1])
-def test_impossible_pid_is_dropped_and_logged_once(
-    board: FakeLibrary, caplog: pytest.LogCaptureFixture, pid: int
-) -> None:
-    rows = [(100, GIB), (pid, GIB), (300, GIB)]
-    board.add(COMPUTE + '_v3', process_list(24, rows))
-    for _ in range(2):
-        processes = libnvml.nvmlQuery(COMPUTE, handle())
-        assert [process.pid for process in processes] == [100, 300]
-    reason = libnvml.impossible_answer(COMPUTE, handle())
-    assert reason == f'ignored 1 of 3 entries: invalid PID {pid}'
-    assert len(caplog.records) == 1
-
-
 def test_process_with_more_memory_than_the_device_has_unknown_memory(board: FakeLibrary) -> None:
     rows = [(100, GIB), (150, 80 * GIB), (200, 80 * GIB + 1), (300, 99 * GIB)]
     board.add(COMPUTE + '_v3', process_list(24, rows))
@@ -155,21 +141,6 @@ def test_process_with_more_memory_than_the_device_has_unknown_memory(board: Fake
     assert pids_and_memory(processes) == [(100, GIB), (150, 80 * GIB), (200, None), (300, None)]
     assert 'more than the device has' in libnvml.impossible_answer(COMPUTE, handle())
     assert board.calls['nvmlDeviceGetMemoryInfo_v2'] == 1
-
-
-def test_recreated_device_with_more_memory_is_believed(library: FakeLibrary) -> None:
-    totals = iter([10 * GIB, 10 * GIB, 20 * GIB])
-
-    def memory(device: Any, pointer: Any) -> int:
-        return write_memory(next(totals))(device, pointer)
-
-    library.add('nvmlDeviceGetMemoryInfo_v2', memory)
-    library.add(COMPUTE + '_v3', process_list(24, [(100, 15 * GIB)]))
-    assert libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', handle()).total == 10 * GIB
-    assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == [(100, None)]
-    assert libnvml.impossible_answer(COMPUTE, handle())
-    assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == [(100, 15 * GIB)]
-    assert libnvml.impossible_answer(COMPUTE, handle()) == ''
 
 
 @pytest.mark.parametrize('api', ['v1', 'V2', ' v3 '])
@@ -239,27 +210,3 @@ def test_field_values_of_every_type(library: FakeLibrary) -> None:
     error = libnvml.last_error('nvmlDeviceGetFieldValues', device, 99)
     assert isinstance(error, libnvml.NVMLError_NotSupported)
     assert libnvml.last_error('nvmlDeviceGetFieldValues', device, 0) is None
-
-
-def test_unused_rows_of_process_utilization_are_dropped(library: FakeLibrary) -> None:
-    def utilization(device: Any, samples: Any, count: Any, since: Any) -> int:
-        capacity, count._obj.value = count._obj.value, 2
-        if capacity < 2:
-            return 7
-        assert since.value == 5
-        samples[0].pid, samples[0].smUtil = 100, 40
-        return 0
-
-    library.add('nvmlDeviceGetProcessUtilization', utilization)
-    samples = libnvml.nvmlQuery('nvmlDeviceGetProcessUtilization', handle(), 5)
-    assert [(sample.pid, sample.smUtil) for sample in samples] == [(100, 40)]
-    libnvml.nvmlQuery('nvmlDeviceGetProcessUtilization', handle(), 5)
-    assert library.calls['nvmlDeviceGetProcessUtilization'] == 3
-
-
-def test_device_without_its_own_memory_has_no_limit(library: FakeLibrary) -> None:
-    library.fail('nvmlDeviceGetMemoryInfo', NOT_SUPPORTED)
-    library.add(COMPUTE + '_v3', process_list(24, [(100, 500 * GIB)]))
-    for _ in range(3):
-        assert len(libnvml.nvmlQuery(COMPUTE, handle())) == 1
-    assert library.calls['nvmlDeviceGetMemoryInfo'] == 1

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import pathlib
 import subprocess
-import time
-from typing import Any, Callable
 
 import psutil
 import pytest
 
-from nvitop.api.process import HostProcess, observed, procfs
+from nvitop.api.process import HostProcess, procfs
 from tests.api.processes import linux_only, running
 
 
@@ -61,28 +59,7 @@ def test_pid_namespace_is_read(tmp_path: pathlib.Path, monkeypatch: pytest.Monke
     assert not procfs.in_pid_namespace()
 
 
-# Reading each stat file once
-
-
 # Files that cannot be read
-
-
-@linux_only
-def test_process_without_permission_stays_the_same(
-    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def deny(path: str, flags: int) -> int:
-        raise PermissionError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, 'open', deny)
-        process = observed.LinuxProcess(child.pid)
-        assert process.is_same()
-        with procfs.stat_cache():
-            assert process.is_same()
-            assert process.facts().command == 'No Permissions'
-    with procfs.stat_cache():
-        assert not process.is_same()
 
 
 @linux_only
@@ -97,51 +74,3 @@ def test_hidden_process_is_running(
     monkeypatch.setattr(os, 'kill', deny)
     facts = HostProcess(child.pid).facts()
     assert (facts.is_running, facts.status, facts.command) == (True, None, 'No Permissions')
-
-
-@linux_only
-@pytest.mark.parametrize(
-    ('nanoseconds', 'changes', 'reads'),
-    [
-        (5, {}, []),
-        (5, {'taken': 31.0}, ['stat', 'cmdline', 'statm']),
-        (6, {}, ['stat', 'statm']),
-        (6, {'name': 'title'}, ['stat', 'cmdline', 'statm']),
-        (6, {'owner': 1}, ['stat', 'cmdline', 'statm', 'status']),
-        (6, {'taken': 11.0}, ['stat', 'cmdline', 'statm']),
-        (None, {}, ['stat', 'statm']),
-    ],
-)
-def test_only_what_may_have_changed_is_read_again(
-    nanoseconds: int | None,
-    changes: dict[str, Any],
-    reads: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    stat = procfs.parse_stat(b'1 (python3) S ' + b'0 ' * 49, owner=0, taken=1.0)
-    values: dict[str, Any] = {'cmdline': ['python3', 'a.py'], 'statm': 1 << 30, 'status': 0}
-    made: list[str] = []
-
-    def reader(file: str) -> Callable[[int], Any]:
-        def read(pid: int) -> Any:
-            made.append(file)
-            return values[file]
-
-        return read
-
-    for function, file in (
-        ('stat', 'stat'),
-        ('cmdline', 'cmdline'),
-        ('rss', 'statm'),
-        ('uid', 'status'),
-    ):
-        monkeypatch.setattr(procfs, f'read_{function}', reader(file))
-    process = observed.LinuxProcess(1)
-    for now, used in ((stat, 5), (stat._replace(**{'taken': 3.0, **changes}), nanoseconds)):
-        values['stat'] = now
-        made.clear()
-        monkeypatch.setattr(observed, 'cpu_nanoseconds', lambda pid, used=used: used)
-        monkeypatch.setattr(time, 'monotonic', lambda now=now: now.taken)
-        facts = process.facts()
-    assert sorted(made) == sorted(reads)
-    assert (facts.command, facts.host_memory, facts.cpu_percent) == ('python3 a.py', 1 << 30, 0.0)

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import collections
-import gc
-import os
 from typing import Any, Iterator
 
 import psutil
@@ -11,7 +8,6 @@ import pytest
 from nvitop import simulation
 from nvitop.api.collector import SnapshotResult, take_snapshots
 from nvitop.api.device import Device
-from nvitop.api.process import HostProcess
 
 
 @pytest.fixture
@@ -86,35 +82,6 @@ def test_processes_of_mig_devices_are_included_once() -> None:
     both = take_snapshots([gpu, *gpu.mig_devices()])
     assert len(both.gpu_processes) == len({snapshot.real for snapshot in both.gpu_processes})
     assert len(both.gpu_processes) == len(take_snapshots(gpu).gpu_processes) > 0
-
-
-@pytest.mark.skipif(not psutil.LINUX, reason='reads /proc')
-@pytest.mark.usefixtures('no_slow_reading')
-def test_no_file_of_a_process_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: collections.Counter[str] = collections.Counter()
-    real = os.open
-
-    def open_(path: str, flags: int) -> int:
-        opened[path] += 1
-        return real(path, flags)
-
-    with simulation.machine('half-busy'):
-        pids = {snapshot.pid for snapshot in take_snapshots().gpu_processes}
-        monkeypatch.setattr(os, 'open', open_)
-        take_snapshots()
-    of_processes = {path: count for path, count in opened.items() if path.startswith('/proc/')}
-    assert {f'/proc/{pid}/stat' for pid in pids} <= of_processes.keys()
-    assert set(of_processes.values()) == {1}
-
-
-@pytest.mark.usefixtures('machine')
-def test_cpu_percentages_cover_the_time_since_the_last_call() -> None:
-    pids = {snapshot.pid for snapshot in take_snapshots().gpu_processes}
-    gc.collect()
-    assert pids <= set(HostProcess.INSTANCES)
-    take_snapshots(gpu_processes=False)
-    gc.collect()
-    assert not pids & set(HostProcess.INSTANCES)
 
 
 @pytest.mark.parametrize(

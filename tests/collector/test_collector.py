@@ -14,7 +14,6 @@ import pytest
 from nvitop import Device, ResourceMetricCollector, collect_in_background, simulation
 from nvitop.api.device import PhysicalDevice
 from nvitop.api.process import HostProcess
-from nvitop.api.utils import Snapshot
 from nvitop.collector.reader import ProcessTreeFilter
 from nvitop.sampling import threads
 from tests.api.processes import running
@@ -128,25 +127,6 @@ def test_a_subclass_can_log_other_metrics(one_gpu: simulation.Machine) -> None:
     assert metrics.pop('t/gpu:0/board/mean') == gpu.board_id()
     assert math.isnan(metrics.pop('t/gpu:0/wings/mean'))
     assert not metrics
-
-
-def test_snapshots_hold_what_is_logged_and_query_the_rest(
-    collector: ResourceMetricCollector, one_gpu: simulation.Machine
-) -> None:
-    devices, processes = collector.take_snapshots()
-    assert isinstance(devices[0], Snapshot)
-    assert devices[0].real == Device(0)
-    assert devices[0].power_usage == 312_500
-    assert set(devices[0]) == {
-        'index',
-        'physical_index',
-        *(attribute for attribute, _, _ in collector.DEVICE_METRICS),
-    }
-    assert processes[0].pid == os.getpid()
-    assert processes[0].gpu_memory == 30 << 30
-    one_gpu.reset_calls()
-    assert devices[0].name == 'NVIDIA H100 80GB HBM3'
-    assert sum(one_gpu.calls.values()) == 1
 
 
 # Tags
@@ -303,16 +283,6 @@ def test_an_exited_process_keeps_its_metrics_in_active_tags(
                 assert not any('pid' in key for key in collector.collect())
     gone = [record.message for record in caplog.records if str(pid) in record.message]
     assert gone == [f'process {pid} has left gpu:0']
-
-
-def test_a_process_unknown_to_the_host_has_only_device_values() -> None:
-    with machine(processes='fixed'):
-        collector = ResourceMetricCollector(root_pids={1}, interval=NEVER)
-        with collector(tag='t'):
-            metrics = {k: v for k, v in collector.collect().items() if 'pid' in k and 'mean' in k}
-    assert metrics
-    for key, value in metrics.items():
-        assert math.isnan(value) == ('/host/' in key), key
 
 
 # Failures

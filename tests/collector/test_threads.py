@@ -13,22 +13,7 @@ import pytest
 
 from nvitop import ResourceMetricCollector, collect_in_background, simulation
 from tests.collector.machines import NEVER, sampling_threads
-from tests.waiting import PATIENCE, wait_until
-
-
-def test_samples_are_taken_at_intervals_while_a_tag_is_active(one_gpu: simulation.Machine) -> None:
-    collector = ResourceMetricCollector(interval=0.01)
-    with collector(tag='t'):
-        before = collector.collect()
-        one_gpu.set(temperature=99)
-        one_gpu.reset_calls()
-        wait_until(lambda: one_gpu.calls['nvmlDeviceGetTemperatureV'] > 5, 'samples')
-        after = collector.collect()
-    assert before['t/gpu:0/temperature (C)/max'] == 44
-    assert after['t/gpu:0/temperature (C)/max'] == 99
-    collector.take_snapshots()  # waits for a sample in progress
-    one_gpu.reset_calls()
-    assert not one_gpu.calls
+from tests.waiting import PATIENCE
 
 
 def test_the_sampling_thread_ends_with_its_collector(one_gpu: simulation.Machine) -> None:

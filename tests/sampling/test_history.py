@@ -65,13 +65,6 @@ def test_values_of_a_ring(
     assert filled(values).values(*window) == expected
 
 
-def test_a_full_ring_drops_the_oldest_values() -> None:
-    ring = filled(line(100, 125), capacity=10.0)
-    assert ring.values(124, 15, 15) == [None] * 5 + [float(i) for i in range(115, 125)]
-    ring.append(175, 5.0)
-    assert ring.values(175, 10, 10) == [None] * 9 + [5.0]
-
-
 @settings(deadline=None)
 @given(
     st.dictionaries(
@@ -105,15 +98,6 @@ def test_devices_and_host_are_recorded_by_metric() -> None:
     assert h.last(key, 'gpu_utilization') == 50
     assert h.last(key, 'temperature') is None
     assert h.last(key, 'nothing') is None
-
-
-def test_maximum_covers_the_window_only() -> None:
-    h = History()
-    for i, value in enumerate([90.0, 10.0, 30.0, 20.0]):
-        h.append('x', 'm', 100 + i, value)
-    assert h.maximum('x', 'm', 3) == 30
-    assert h.maximum('x', 'm', 4) == 90
-    assert h.maximum('x', 'other', 4) is None
 
 
 @pytest.mark.parametrize('status', ['gone', 'foreign', 'no permission'])
@@ -150,20 +134,6 @@ def test_a_vanished_device_is_forgotten_after_the_capacity() -> None:
     assert h.last(device_key(1), 'temperature') is None
     h.forget(device_key(0))
     assert h.last(device_key(0), 'temperature') is None
-
-
-def test_a_frozen_history_does_not_change() -> None:
-    history = History()
-    for i in range(100, 130):
-        history.append(HOST, 'cpu_percent', float(i), float(i % 7))
-    frozen = history.until(history.now)
-    before = frozen.values(HOST, 'cpu_percent', 60, 60)
-    highest = frozen.maximum(HOST, 'cpu_percent', 60)
-    for i in range(130, 400):
-        history.append(HOST, 'cpu_percent', float(i), 99.0)
-        assert frozen.values(HOST, 'cpu_percent', 60, 60) == before
-    assert frozen.maximum(HOST, 'cpu_percent', 60) == highest
-    assert history.maximum(HOST, 'cpu_percent', 60) == 99
 
 
 # The time before the first sample of a simulated machine

@@ -37,18 +37,6 @@ def run(plan: Plan, clock: Clock, demand: Demand, seconds: float) -> list[tuple[
     return seen
 
 
-@pytest.mark.parametrize(
-    ('interval', 'expected'),
-    [
-        (None, Intervals(devices=1.0, processes=2.0, host=1.0, slow=5.0)),
-        (0.25, Intervals(0.25, 0.25, 0.25, 5.0)),
-        (30, Intervals(30, 30, 30, 30)),
-    ],
-)
-def test_an_interval_sets_all_of_them(interval: float | None, expected: Intervals) -> None:
-    assert intervals(interval) == expected
-
-
 @pytest.mark.parametrize('interval', [0.0, -1.0, math.nan, math.inf])
 def test_intervals_that_are_not_positive_are_refused(interval: float) -> None:
     with pytest.raises(ValueError, match='positive'):
@@ -78,13 +66,6 @@ def test_with_a_phase_ticks_fall_on_whole_seconds(start: float, second: float) -
     assert [due.slow for _, due in seen].count(True) >= 2
 
 
-@pytest.mark.parametrize('interval', [0.4, 0.5, 1.5])
-def test_fractional_intervals_have_no_phase(interval: float) -> None:
-    clock = Clock(100.3)
-    seen = run(Plan(intervals(interval), clock=clock, phase=0.0), clock, Demand(), 4)
-    assert [time for time, _ in seen[:3]] == pytest.approx([0, interval, 2 * interval])
-
-
 def test_late_ticks_do_not_drift_and_missed_ones_are_skipped(plan: Plan, clock: Clock) -> None:
     for second in range(1, 20):
         clock.now = second + 0.2
@@ -99,23 +80,7 @@ def test_late_ticks_do_not_drift_and_missed_ones_are_skipped(plan: Plan, clock: 
     assert plan.next_due() == clock.now + 1.0
 
 
-def test_refresh_makes_everything_due(plan: Plan, clock: Clock) -> None:
-    clock.now = 0.5
-    plan.refresh()
-    assert plan.due(Demand()) == EVERYTHING
-    assert plan.next_due() == 1.5
-
-
 # A demand that changes
-
-
-def test_processes_shown_again_join_the_ticks_of_devices(clock: Clock) -> None:
-    plan = Plan(clock=clock)
-    plan.due(NOTHING)
-    clock.now = 0.4
-    assert plan.due(Demand()).processes
-    seen = run(plan, clock, Demand(), 3)
-    assert [round(time + 0.4, 3) for time, due in seen if any(due)] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(

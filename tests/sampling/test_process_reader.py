@@ -176,43 +176,7 @@ def test_cpu_percent_needs_a_second_reading_within_some_time(reader: Bench) -> N
     assert reader.reading.begun == {7}
 
 
-def test_a_second_reading_soon_after_reads_only_the_cpu_time(reader: Bench) -> None:
-    process = FakeProcess(7)
-    reader.read(record(process))
-    process.known = facts(12.0, cmdline=['another title'])
-    (sample,) = reader.read(record(process), seconds=0.105)
-    assert (process.reads, process.short_reads) == (1, 1)
-    assert (sample.cpu_percent, sample.command) == (12.0, 'python3 train.py')
-    assert reader.read(record(process), seconds=2.0)[0].command == 'another title'
-
-
 # What is read
-
-
-def test_a_process_on_several_devices_is_read_once(reader: Bench) -> None:
-    process = FakeProcess(7)
-    records = [record(process, device) for device in range(8)]
-    reader.read(*records)
-    samples = reader.read(*records, seconds=2.0)
-    assert (process.reads, process.short_reads) == (2, 0)
-    assert [s.cpu_percent for s in samples] == [10.0] * 8
-    assert [s.key.device.physical_index for s in samples] == list(range(8))
-
-
-def test_off_screen_processes_are_checked_in_turn(reader: Bench) -> None:
-    processes = [FakeProcess(pid) for pid in range(1, 3 * module.CHECKED_UNSEEN)]
-    records = [record(process) for process in processes]
-    seen = frozenset({key(1)})
-    reader.read(*records, visible=seen)
-    for process in processes:
-        process.checks = 0
-    reader.read(*records, visible=seen)
-    assert sum(process.checks for process in processes) <= module.CHECKED_UNSEEN + 1
-    FakeProcess(200, facts(create_time=START + 9))
-    for _ in range(3):
-        samples = reader.read(*records, visible=seen)
-    assert all(process.checks for process in processes[1:])
-    assert {s.key.start_time for s in samples if s.key.pid == 200} == {START + 9}
 
 
 def test_samples_of_off_screen_processes_are_reused_between_readings(reader: Bench) -> None:

@@ -167,27 +167,6 @@ def threaded(source: FakeSource, on_sample: Callable[[Sample], None]) -> Sampler
     return sampler
 
 
-def test_setting_a_demand_does_not_wait_for_a_hanging_sample() -> None:
-    source = FakeSource(ScriptedTime())
-    inside, let_go, again = threading.Event(), threading.Event(), threading.Event()
-
-    def hang() -> None:
-        inside.set()
-        assert let_go.wait(PATIENCE)
-        if len(source.calls) == 2:
-            again.set()
-
-    source.act = hang
-    source.due = 1e12
-    sampler = threaded(source, lambda _: None)
-    assert inside.wait(PATIENCE)
-    sampler.demand(Demand(owners=True))  # does not block
-    let_go.set()
-    assert again.wait(PATIENCE)
-    assert source.calls[1][1].owners
-    assert sampler.stop(30)
-
-
 def test_a_sampler_can_be_restarted_and_runs_once() -> None:
     source = FakeSource(ScriptedTime())
     source.due = 1e12

@@ -259,13 +259,6 @@ def test_an_idle_gpu_is_left_alone_until_it_is_used(bench: Bench) -> None:
     assert not [p for p in sample.problems if p.reason == HELD_AWAKE]
 
 
-def test_a_gpu_whose_processes_are_not_listed_is_not_left_alone(bench: Bench) -> None:
-    source = bench.source()
-    for _ in range(8):
-        bench.clock.turn(1.0)
-        assert statuses(source.sample(Demand(processes=False))) == ['ok', 'ok']
-
-
 def test_a_gpu_that_only_nvitop_keeps_awake_is_reported(bench: Bench) -> None:
     bench.machine.set(gpu=0, gpu_utilization=50)
     source = bench.source()
@@ -309,14 +302,6 @@ def test_gpus_that_may_not_sleep_are_always_queried(bench: Bench) -> None:
     bench.tree.allow(1, 'auto', 'Enabled (fine-grained)')
     source = bench.source()
     assert {statuses(bench.sample(source))[0] for _ in range(30)} == {'ok'}
-
-
-def test_device_files_that_do_not_exist_yet_hide_no_gpu(bench: Bench) -> None:
-    for index in (0, 1):
-        bench.tree.set(index, 'suspended')
-        (bench.tree.root / f'dev/nvidia{index}').unlink()
-    assert statuses(bench.sample(bench.source())) == ['asleep', 'asleep']
-    assert bench.queried() == [False, False]
 
 
 def test_wake_decides_and_a_named_gpu_is_woken(bench: Bench) -> None:

@@ -29,8 +29,6 @@ _EVENT_REASONS = (
     if hasattr(pynvml, 'nvmlDeviceGetCurrentClocksEventReasons')
     else 'nvmlDeviceGetCurrentClocksThrottleReasons'
 )
-NO_PROCESSES = Demand(processes=False)
-
 on = pytest.mark.parametrize
 
 
@@ -79,21 +77,6 @@ def test_a_tick_makes_these_calls_and_no_others(bench: ClockedMachine) -> None:
     }
 
 
-def test_a_report_makes_no_call_twice_and_at_most_thirty_per_gpu(bench: ClockedMachine) -> None:
-    bench.machine.reset_calls()
-    sample = bench.source.complete_sample(metrics=REPORT_METRICS)
-    calls = bench.machine.calls
-    assert sample.cost.nvml_calls == sum(calls.values()) - calls['nvmlInitWithFlags'] <= 30 * 8
-    twice = {name for name, count in calls.items() if count > 8}
-    assert twice <= {
-        'nvmlDeviceGetClockInfo',  # of SMs and of the memory
-        'nvmlDeviceGetComputeRunningProcesses_v3',  # did not fit
-        'nvmlDeviceGetProcessesUtilizationInfo',
-        'nvmlDeviceGetUtilizationRates',  # of a GPU with an idle process
-    }
-    assert gpu(sample, 0).info.max_sm_clock_mhz is None
-
-
 # Complete samples
 
 
@@ -117,20 +100,6 @@ def test_cpu_percent_of_a_complete_sample_is_measured_over_a_tenth_of_a_second()
     assert sample.host.cpu_percent is not None
 
 
-def test_the_second_complete_sample_does_not_wait() -> None:
-    with simulation.machine('workstation', processes=[os.getpid()]):
-        clock = Clock()
-        source = LiveSource(clock=clock, sleep=clock.turn)
-        samples = [source.complete_sample(metrics=[], host=False)]
-        clock.turn(1.0)
-        waited = clock.now
-        samples.append(source.complete_sample(metrics=[], host=False))
-        assert clock.now == waited
-    for sample in samples:
-        (mine,) = {s.cpu_percent for s in sample.processes if s.key.pid == os.getpid()}
-        assert mine is not None
-
-
 # Selection and MIG
 
 
@@ -146,16 +115,6 @@ def test_the_second_complete_sample_does_not_wait() -> None:
 )
 def test_only_selected_devices_are_sampled(bench: ClockedMachine, expected: list[str]) -> None:
     assert labels(bench.sample()) == expected
-
-
-def test_other_gpus_are_not_queried() -> None:
-    with simulation.machine('dgx-h100', processes='none') as machine:
-        source = LiveSource(only=[LiveSource().sample(Demand()).devices[2].key.uuid])
-        source.sample(Demand())
-        machine.reset_calls()
-        source.refresh()
-        source.sample(Demand())
-        assert machine.calls['nvmlDeviceGetMemoryInfo_v2'] == 1
 
 
 @on('bench', ['mig'], indirect=True)
@@ -271,12 +230,6 @@ def test_rates_of_all_gpus_begin_together_and_are_read_soon_after(bench: Clocked
     assert None not in rates(gpu(bench.sample(1.0), 0))
 
 
-def test_a_complete_sample_has_rates_too(bench: ClockedMachine) -> None:
-    sample = bench.source.complete_sample(Demand(shown_metrics=tuple(RATES)))
-    for device in sample.devices:
-        assert None not in rates(device)
-
-
 @needs_gpm
 def test_hardware_counters_are_released_when_no_gpm_metric_is_shown(bench: ClockedMachine) -> None:
     bench.demand = Demand(shown_metrics=('gpm_sm_active', 'gpm_dram_active'))
@@ -308,15 +261,6 @@ def test_one_metric_costs_one_metric_and_leaves_no_thread(monkeypatch: pytest.Mo
             thread.join(PATIENCE)
             assert not thread.is_alive()
         assert take_sample(metrics=['processes']).processes
-
-
-@on('metrics', [['temperature', 'power_usage'], ['temperature', 'power_usage', 'sm_clock']])
-def test_a_gpu_is_lost_if_several_metrics_fail(metrics: list[str]) -> None:
-    with simulation.machine('half-busy', processes='none', clock=lambda: 0.0) as machine:
-        for function in ('[!HUC]*', 'Ut*', 'Cl*'):
-            machine.fail(f'nvmlDeviceGet{function}', 'TIMEOUT', gpu=0)
-        device = take_sample(metrics=metrics).devices[0]
-    assert device.status == ('ok' if len(metrics) == 2 else 'error')
 
 
 def test_an_unknown_metric_is_an_error() -> None:

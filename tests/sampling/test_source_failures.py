@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,17 +10,14 @@ import pytest
 from nvitop.api import host
 from nvitop.api.process import HostFacts
 from nvitop.api.process.observed import observed
-from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.health import findings
-from nvitop.health.states import device_states
-from nvitop.sampling.types import WHATS, Demand, DeviceKey, Problem, Sample
+from nvitop.sampling.types import Demand, Problem, Sample
 from tests.sampling.clocked_machine import SLOW_TICK, ClockedMachine, gpu, problems_of, statuses
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from nvitop.api.process.observed import ObservedProcess
 
-NVLINKS = Demand(shown_metrics=('nvlink_total_tx_throughput', 'nvlink_total_rx_throughput'))
 ONE_HUNG = ['ok'] * 3 + ['timed out'] + ['ok'] * 4
 ONE_LOST = ['ok'] * 3 + ['lost'] + ['ok'] * 4
 
@@ -29,48 +25,6 @@ on = pytest.mark.parametrize
 
 
 # Missing values
-
-
-def test_every_problem_is_about_something_that_is_listed(bench: ClockedMachine) -> None:
-    bench.machine.fail('nvmlInit*', 'UNKNOWN', times=1)
-    for name in ('nvmlSystemGet*', 'nvmlDeviceGet*Process*', 'nvmlDeviceGetP*', 'nvmlDeviceGetF*'):
-        bench.machine.fail(name, 'UNKNOWN')
-    bench.demand = Demand(shown_metrics=NVLINKS.shown_metrics, host_processes=True)
-    problems = [problem for _ in range(4) for problem in bench.sample(SLOW_TICK).problems]
-    assert {type(problem.subject) for problem in problems} == {str, DeviceKey}
-    for problem in problems:
-        subject = 'device' if problem.device else problem.subject
-        assert isinstance(subject, str)
-        assert problem.what in WHATS[subject] | METRICS_BY_NAME.keys(), problem
-
-
-def test_processes_that_no_sample_explains_have_that_reason(bench: ClockedMachine) -> None:
-    for function in ('nvmlDeviceGetProcessUtilization', 'nvmlDeviceGetProcessesUtilizationInfo'):
-        bench.machine.fail(function, 'NOT_FOUND')
-    sample = bench.sample()
-    problem = problems_of(sample, 0)['process_utilization']
-    assert problem.kind == 'na'
-    assert re.fullmatch(
-        r'samples of processes explain 0 % of \d+ % GPU utilization', problem.reason
-    )
-    sample = bench.sample(700.0)
-    on_gpu = [process for process in sample.processes if process.key.device.physical_index == 0]
-    assert on_gpu
-    assert {process.gpu_idle_seconds for process in on_gpu} == {None}
-    assert device_states(sample)[on_gpu[0].key.device].word == 'busy'
-
-
-@on('bench', ['mig'], indirect=True)
-def test_values_missing_because_of_mig_have_that_reason(bench: ClockedMachine) -> None:
-    sample = bench.sample()
-    because_of_mig = ('Not Supported (MIG)', 'na')
-    assert problems_of(sample, 0)['gpu_utilization'][2:] == because_of_mig
-    assert problems_of(sample, '0:0')['process_utilization'][2:] == because_of_mig
-    assert problems_of(sample, 0)['fan_speed'][2:] == ('Not Supported', 'na')
-    bench.machine.set(gpu=0, mig_mode=False)
-    bench.machine.fail('nvmlDeviceGetUtilizationRates', 'NOT_SUPPORTED', gpu=0)
-    later = problems_of(bench.sample(SLOW_TICK), 0)
-    assert later['gpu_utilization'].reason == 'Not Supported'
 
 
 def test_unsupported_metrics_are_queried_only_with_slow_ones(bench: ClockedMachine) -> None:
@@ -316,19 +270,6 @@ def test_a_hung_gpu_recovers_after_a_trial(bench: ClockedMachine) -> None:
     assert bench.source.threads_inside == 0
 
 
-def test_a_driver_that_hangs_at_the_start_does_not_block_the_sample(bench: ClockedMachine) -> None:
-    bench.machine.delay('nvmlInit*', 3.0)
-    sample = bench.sample()
-    assert sample.devices == ()
-    assert (sample.problems[0].subject, sample.problems[0].kind) == ('driver', 'timed out')
-    assert sample.host.hostname
-    bench.machine.heal()
-    bench.join()
-    bench.sample(1.0)
-    bench.join()
-    assert statuses(bench.sample(1.0)) == ['ok'] * 8
-
-
 def test_a_process_that_hangs_in_the_kernel_does_not_block_the_sample(
     bench: ClockedMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -411,19 +352,3 @@ def test_metrics_that_fall_due_while_a_slow_gpu_is_read_are_read_next(
     bench.sample(1.0)
     bench.join()
     assert gpu(bench.sample(1.0), 3).fan_speed_percent == 33
-
-
-def test_a_slow_gpu_that_hangs_times_out(bench: ClockedMachine) -> None:
-    sample_with_slow_gpu_3(bench)
-    bench.sample(1.0)
-    wait_until(lambda: bench.source.threads_inside == 1, 'it is being read')
-    sample = bench.sample(3.0)
-    assert statuses(sample) == ONE_HUNG
-    assert problems_of(sample, 3)['status'].kind == 'timed out'
-
-
-def test_a_complete_sample_waits_for_a_slow_gpu(bench: ClockedMachine) -> None:
-    sample_with_slow_gpu_3(bench)
-    bench.machine.set(temperature=77)
-    bench.let_go.set()
-    assert {d.temperature_celsius for d in bench.source.complete_sample().devices} == {77}

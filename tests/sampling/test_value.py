@@ -4,31 +4,9 @@ import math
 
 import pytest
 
-from nvitop.api.device import ClockEventReasons
 from nvitop.api.device.base import ImpossibleAnswer
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.sampling.device_reader import value_of
-
-
-@pytest.mark.parametrize(
-    ('name', 'raw', 'value'),
-    [
-        ('memory_used', 0, 0),
-        ('gpu_utilization', 100, 100),
-        ('memory_percent', 99.9, 99.9),
-        ('fan_speed', 120, 120),
-        ('power_usage', 700_000, 700_000),
-        ('name', 'Some GPU', 'Some GPU'),
-        ('cuda_compute_capability', (9, 0), '9.0'),
-        ('clock_event_reasons', ClockEventReasons(0x24), ('sw_power_cap', 'sw_thermal_slowdown')),
-        ('clock_event_reasons', ClockEventReasons(0), ()),
-        ('remapped_rows_pending', 1, True),
-    ],
-)
-def test_values_are_plain(name: str, raw: object, value: object) -> None:
-    result = value_of(METRICS_BY_NAME[name], raw)
-    assert result == value
-    assert type(result) is type(value)
 
 
 @pytest.mark.parametrize(

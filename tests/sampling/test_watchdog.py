@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-import signal
 import threading
 from typing import Callable, Iterator
 
@@ -58,30 +56,6 @@ def bench() -> Iterator[Bench]:
     bench.join()
 
 
-def test_steps_run_in_order_in_one_other_thread(bench: Bench) -> None:
-    seen: list[tuple[str, int]] = []
-    steps = {name: (lambda n=name: seen.append((n, threading.get_ident()))) for name in 'abc'}
-    bench.watchdog.run(steps, limit=LIMIT)
-    assert [name for name, _ in seen] == ['a', 'b', 'c']
-    assert len({ident for _, ident in seen}) == 1
-    assert seen[0][1] != threading.get_ident()
-    assert len(bench.threads) == 1
-
-
-def test_rounds_share_a_thread() -> None:
-    started = []
-
-    def start(name: str, target: Callable[[], None]) -> None:
-        started.append(name)
-        threads.start_daemon(name, target)
-
-    dog = Watchdog(start_thread=start, spare_seconds=PATIENCE)
-    for _ in range(50):
-        outcomes = dog.run({'a': threading.get_ident, 'b': threading.get_ident}, limit=PATIENCE)
-        assert outcomes['a'].value == outcomes['b'].value
-    assert len(started) == 1
-
-
 @pytest.mark.parametrize('hanging', ['b', 'c', 'ab'])
 def test_the_other_steps_run_when_some_hang(bench: Bench, hanging: str) -> None:
     outcomes = {name: 'timed out' if name in hanging else name.upper() for name in 'abc'}
@@ -132,25 +106,6 @@ def test_a_subject_that_hangs_has_a_limited_number_of_trials(bench: Bench) -> No
     assert bench.watchdog.threads_inside == threads.MAX_THREADS_INSIDE == 3
 
 
-def test_a_subject_whose_trial_returns_recovers(bench: Bench) -> None:
-    bench.run('b')
-    bench.clock.now += threads.RETRY_SECONDS
-    *_, stuck = bench.threads
-    assert bench.run()['b'] == 'timed out'
-    for thread in bench.threads[bench.threads.index(stuck) + 1 :]:
-        thread.join(PATIENCE)
-    assert bench.run() == {'a': 'A', 'b': 'B', 'c': 'C'}
-
-
-def test_a_subject_whose_hung_call_returns_is_tried_at_once(bench: Bench) -> None:
-    bench.run('b')
-    bench.join()
-    assert bench.watchdog.threads_inside == 0
-    assert bench.run()['b'] == 'timed out'
-    bench.join()
-    assert bench.run()['b'] == 'B'
-
-
 def test_a_subject_whose_trials_are_late_stays_silent_and_is_tried_again(bench: Bench) -> None:
     bench.run('b')
     bench.join()
@@ -160,50 +115,6 @@ def test_a_subject_whose_trials_are_late_stays_silent_and_is_tried_again(bench: 
         assert bench.watchdog.run(steps, limit=LIMIT)['b'].timed_out
         assert len(bench.threads) == before + 1
         bench.join()
-
-
-def test_a_forgotten_subject_runs_again(bench: Bench) -> None:
-    bench.run('b')
-    bench.watchdog.forget('b')
-    assert bench.run()['b'] == 'B'
-
-
-@pytest.mark.skipif(not hasattr(os, 'fork'), reason='needs fork')
-@pytest.mark.filterwarnings('ignore:.*fork:DeprecationWarning')
-def test_a_forked_child_has_no_threads_of_its_parent() -> None:
-    dog = Watchdog(spare_seconds=PATIENCE)
-    let_go = threading.Event()
-    dog.run({'a': os.getpid}, limit=PATIENCE)  # an idle thread stays
-    dog.run({'b': lambda: let_go.wait(PATIENCE)}, limit=0.01)  # a thread hangs
-    child = os.fork()
-    if child == 0:
-        signal.alarm(int(PATIENCE))
-        outcomes = dog.run({'a': os.getpid, 'b': os.getpid}, limit=PATIENCE)
-        is_right = {outcome.value for outcome in outcomes.values()} == {os.getpid()}
-        os._exit(0 if is_right and dog.threads_inside == 0 else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    let_go.set()
-
-
-def test_an_interrupt_ends_the_round_after_the_current_step(bench: Bench) -> None:
-    class Interrupted(threading.Condition):
-        def wait(self, timeout: float | None = None) -> bool:
-            if threading.current_thread() is threading.main_thread():
-                raise KeyboardInterrupt
-            return super().wait(timeout)
-
-    dog = Watchdog(
-        clock=bench.clock, start_thread=bench.start, condition=Interrupted(), spare_seconds=0.0
-    )
-    done = []
-
-    def first() -> None:
-        bench.let_go.wait(PATIENCE)
-
-    with pytest.raises(KeyboardInterrupt):
-        dog.run({'a': first, 'b': lambda: done.append('b')}, limit=LIMIT)
-    bench.join()
-    assert done == []
 
 
 def test_an_interrupt_leaves_the_spare_thread_ready_for_the_next_round() -> None:

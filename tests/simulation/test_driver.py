@@ -102,17 +102,6 @@ def test_text_that_does_not_fit_returns_insufficient_size(start: Start) -> None:
     assert room.value == b'NVIDIA H100 80GB HBM3'
 
 
-def test_energy_is_the_integral_of_power(start: Start) -> None:
-    machine = start('[[gpu]]\n[[process]]\ncommand = ["a"]\nsm = { mean = 50, amplitude = 40 }\n')
-    begin = pynvml.nvmlDeviceGetTotalEnergyConsumption(handle())
-    joules = 0.0
-    for _ in range(600):
-        machine.advance(0.1)
-        joules += 0.1 * pynvml.nvmlDeviceGetPowerUsage(handle()) / 1000
-    spent = (pynvml.nvmlDeviceGetTotalEnergyConsumption(handle()) - begin) / 1000
-    assert spent == pytest.approx(joules, rel=0.005)
-
-
 def test_traffic_counters_grow_at_the_reported_throughput(start: Start) -> None:
     machine = start()
     fields = [

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from typing import Any, Callable
+from typing import Callable
 
 import pynvml
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from nvitop import simulation
 from nvitop.api import libcuda
 from tests.simulation.conftest import handle
-from tests.waiting import PATIENCE, wait_until
 
 Start = Callable[..., simulation.Machine]
 
@@ -56,54 +54,6 @@ def test_unknown_functions_codes_and_gpus_are_explained() -> None:
     for call, message in calls:
         with pytest.raises(ValueError, match=message):
             call()
-
-
-def test_hanging_call_returns_when_the_machine_stops() -> None:
-    with simulation.machine(processes='none') as machine:
-        pynvml.nvmlInit()
-        device = handle()
-        machine.hang('nvmlDeviceGetPowerUsage')
-        call: Any = machine.driver.__dict__['nvmlDeviceGetPowerUsage']
-        thread = threading.Thread(target=call, args=(device, pynvml.c_uint()), daemon=True)
-        thread.start()
-        wait_until(lambda: machine.calls['nvmlDeviceGetPowerUsage'], 'the call')
-        machine.hang('nvmlDeviceGetName')  # it does not lock the first call in
-    thread.join(PATIENCE)
-    assert not thread.is_alive()
-
-
-def test_set_changes_values_of_one_or_all_gpus(start: Start) -> None:
-    machine = start()
-    machine.set(gpu=1, temperature=95, power_usage=12.5, memory_used='3 GiB')
-    assert pynvml.nvmlDeviceGetTemperature(handle(1), 0) == 95
-    assert pynvml.nvmlDeviceGetPowerUsage(handle(1)) == 12_500
-    assert pynvml.nvmlDeviceGetTemperature(handle(0), 0) != 95
-    machine.set(temperature='N/A')
-    for index in range(8):
-        with pytest.raises(pynvml.NVMLError_NotSupported):
-            pynvml.nvmlDeviceGetTemperature(handle(index), 0)
-    with pytest.raises(simulation.ScenarioError, match=r'temprature: unknown key; did you mean'):
-        machine.set(temprature=3)
-
-
-def test_previous_values_return_after_an_event(start: Start) -> None:
-    machine = start(
-        '[[gpu]]\ntemperature = 40\n[[process]]\ncommand = ["a"]\nmemory = "5 GiB"\nsm = 50\n'
-        '[[event]]\nat = 10\nuntil = 20\n'
-        'set = { temperature = 90, gpu_utilization = 7, memory_used = "9 GiB" }\n'
-    )
-    course = []
-    for _ in range(3):
-        machine.advance(8.0)
-        device = handle()
-        course.append(
-            (
-                pynvml.nvmlDeviceGetTemperature(device, 0),
-                pynvml.nvmlDeviceGetUtilizationRates(device).gpu,
-                pynvml.nvmlDeviceGetMemoryInfo(device).used >> 30,
-            )
-        )
-    assert course == [(40, 50, 5), (90, 7, 9), (40, 50, 5)]
 
 
 def test_cuda_driver_has_the_devices_of_the_environment_and_fails(

@@ -129,17 +129,6 @@ def test_children_are_python_processes_without_cat(
     assert not child.is_running()
 
 
-@linux_only
-def test_process_on_a_mig_device_sees_only_that_device(start: Start) -> None:
-    start('mig', processes='real')
-    parts = [pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle(0), index) for index in (0, 2)]
-    for part in parts:
-        uuid = pynvml.nvmlDeviceGetUUID(part)
-        (listed,) = pynvml.nvmlDeviceGetComputeRunningProcesses(part)
-        seen = psutil.Process(listed.pid).environ()['CUDA_VISIBLE_DEVICES']
-        assert seen == (uuid.decode() if isinstance(uuid, bytes) else uuid)
-
-
 @posix_only
 def test_killed_process_disappears_with_its_utilization(start: Start) -> None:
     machine = start(ONE_PROCESS.format(more=''), processes='real')

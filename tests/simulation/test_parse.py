@@ -120,27 +120,6 @@ def test_process_runs_once_on_each_gpu_unless_it_is_shared() -> None:
     ]
 
 
-def test_gpu_with_mig_devices_is_in_mig_mode_by_default() -> None:
-    text = '[[gpu]]\n{}[[gpu.mig]]\nprofile = "1c.3g.40gb"\n'
-    gpu = parse(text.format('')).gpus[0]
-    assert gpu.values['mig_mode'] is True
-    assert (gpu.migs[0].gpu_slices, gpu.migs[0].compute_slices) == (3, 1)
-    mig = '[[gpu.mig]]\nprofile = "1g.10gb"\n'
-    (gpu,) = parse(GPU + mig + mig).gpus
-    assert [(m.mig_index, m.gpu_instance_id) for m in gpu.migs] == [(0, 1), (1, 2)]
-    assert parse(text.format('mig_mode = false\n')).gpus[0].values['mig_mode'] is False
-
-
-def test_scenario_is_loaded_by_path(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / 'mine.toml'
-    path.write_bytes('\ufeff[[gpu]]\r\nname = "Größe"\r\n'.encode())
-    scenario = simulation.load(path)
-    assert scenario.name == 'mine'
-    assert scenario.gpus[0].values['name'] == 'Größe'
-    assert simulation.load(str(path)) == scenario
-    assert simulation.load(scenario) is scenario
-
-
 def test_message_about_a_missing_scenario_names_the_known_ones(tmp_path: pathlib.Path) -> None:
     with pytest.raises(
         simulation.ScenarioError, match=r"^unknown scenario 'dgx-h10'; did you mean 'dgx-h100'\?$"

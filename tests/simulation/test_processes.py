@@ -6,35 +6,15 @@ import ctypes
 import sys
 from typing import Any, Callable
 
-import psutil
 import pynvml
 import pytest
 
-from nvitop import select_devices, simulation, take_snapshots
-from nvitop.basics.units import NA
-from nvitop.sampling.source import LiveSource
+from nvitop import select_devices, simulation
 from nvitop.simulation.simulated_system import FIRST_FIXED_PID
 from tests.simulation.conftest import handle, text
 
 Start = Callable[..., simulation.Machine]
 
-TWO_PROCESSES = """
-{driver}
-[[gpu]]
-[[process]]
-command = ["a"]
-memory = "1 GiB"
-sm = 30
-[[process]]
-command = ["b"]
-memory = "N/A"
-type = "C+G"
-encoder = 7
-[[process]]
-command = ["c"]
-type = "M"
-memory = "3 GiB"
-"""
 GIB = 2**30
 PIDS = [FIRST_FIXED_PID + i for i in range(3)]
 
@@ -46,10 +26,6 @@ class InfoV2(ctypes.Structure):
         ('gi', ctypes.c_uint),
         ('ci', ctypes.c_uint),
     ]
-
-
-class InfoV3(ctypes.Structure):
-    _fields_ = [*InfoV2._fields_, ('protectedMemory', ctypes.c_ulonglong)]
 
 
 def list_processes(
@@ -118,20 +94,6 @@ def test_mig_devices_have_gaps_and_change_with_time(start: Start) -> None:
     assert mig_indices(2) == []
 
 
-def test_compute_instances_share_the_memory_of_their_gpu_instance(start: Start) -> None:
-    start('mig')
-    first, second, other = (mig(1, index) for index in range(3))
-    assert pynvml.nvmlDeviceGetGpuInstanceId(first) == pynvml.nvmlDeviceGetGpuInstanceId(second)
-    for ask in (pynvml.nvmlDeviceGetMemoryInfo, pynvml.nvmlDeviceGetBAR1MemoryInfo):
-        assert str(ask(first)) == str(ask(second))
-    used = [pynvml.nvmlDeviceGetMemoryInfo(device).used for device in (first, other)]
-    # 11 GiB in one of the two, 1480 MiB in the other GPU instance.
-    assert used[0] // GIB == 11
-    assert used[1] // GIB == 1
-    gpu = pynvml.nvmlDeviceGetMemoryInfo(handle(1)).used
-    assert abs(gpu - sum(used)) < GIB
-
-
 SHOWN = """
 [[gpu]]
 model = "H100"
@@ -153,41 +115,6 @@ gpus = [0]
 state = "listed"
 pid = 4194000
 """
-
-
-@pytest.mark.skipif(sys.platform == 'win32', reason='needs real children')
-def test_library_and_samples_agree_on_processes() -> None:
-    with simulation.machine(simulation.parse_scenario(SHOWN, name='shown'), clock=lambda: 0.0):
-        trained, listed = take_snapshots().gpu_processes
-        process = trained.real
-        values = {
-            'username': process.username(),
-            'cpu_percent': process.cpu_percent(),
-            'memory_percent': process.memory_percent(),
-            'host_memory': process.host_memory(),
-            'running_time_in_seconds': round(process.running_time_in_seconds()),
-        }
-        assert values == {
-            **{name: trained[name] for name in values},
-            'username': 'ann',
-            'cpu_percent': 118.6,
-            'memory_percent': 25.0,
-            'host_memory': 16 * GIB,
-            'running_time_in_seconds': 7200,
-        }
-        assert round(trained.running_time_in_seconds) == 7200
-        unknown, sample = LiveSource().complete_sample().processes
-        assert (sample.username, sample.host_memory_bytes) == ('ann', 16 * GIB)
-        assert sample.key.start_time == process.create_time()
-        assert process.num_threads() == 12
-        assert process.is_running()
-        assert process.parent() == psutil.Process()
-        assert (listed.is_running, listed.name, listed.username) == (True, 'listed.exe', NA)
-        assert (unknown.status, unknown.name) == ('running', 'listed.exe')
-        with pytest.raises(psutil.NoSuchProcess):
-            listed.real.kill()
-        with pytest.raises(psutil.AccessDenied):
-            listed.real.cpu_percent()
 
 
 @pytest.mark.skipif(sys.platform == 'win32', reason='needs real children')
