@@ -67,7 +67,7 @@ LAYERS: dict[str, str] = {
     'gui.render': '',
     'gui.model': 'console gui.render health owner sampling',
     'gui.state': 'accounting fleet gui.fleet gui.model gui.render health owner recording sampling',
-    'gui.view': 'accounting gui.model gui.render gui.state console health sampling',
+    'gui.view': 'accounting gui.model gui.render gui.state console health owner sampling',
     'gui.term': 'gui.render gui.state',
     'gui': 'accounting api console fleet health owner query recording remote sampling',
     'cli': 'api console gui remote',

@@ -18,7 +18,7 @@ from nvitop import sampling
 from nvitop.basics.toml import suggestion
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, checked, duration, whole_number
-from nvitop.console.driver import simulate
+from nvitop.console.driver import ProblemReporter, simulate
 from nvitop.console.lifecycle import (
     RELEASED_EXPORTER,
     CommandFailure,
@@ -28,7 +28,6 @@ from nvitop.console.lifecycle import (
 )
 from nvitop.console.messages import print_message
 from nvitop.console.option_table import add_options
-from nvitop.console.problems import ProblemReporter
 from nvitop.exporter.dialects import DIALECT_NAMES, SeriesOptions
 from nvitop.exporter.families import MAX_PROCESSES, demand_of
 from nvitop.exporter.pages import Pages, TextFile

@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Iterator, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
 
 from nvitop.console.messages import names_ascii
 from nvitop.console.options import PRESET, Options
@@ -17,12 +17,11 @@ from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.ansi import needs_ascii
 from nvitop.gui.render.theme import resolve_theme
 from nvitop.gui.report import filter_of, view_of
-from nvitop.gui.state.app_state import AppState, Notice, Program
+from nvitop.gui.state.app_state import NOTICE_SECONDS, AppState, Notice, Program
 from nvitop.gui.state.bindings import PRESETS
 from nvitop.gui.state.events import HUNG_UP, SampleArrived
 from nvitop.gui.state.keymap import rebind
 from nvitop.gui.state.lists import panel_rows
-from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.term import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.platforms.kernel import open_nameless_file
 from nvitop.recording.recent import RecentSamples
@@ -30,14 +29,16 @@ from nvitop.sampling.history import History, past_samples
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.threads import STOP_SECONDS, Sampler
 from nvitop.sampling.types import LIVE
-
-#: Maximum time (seconds) to wait for a sample at exit while a driver call hangs.
-_HANGING_SECONDS = 0.1
+from nvitop.version import __version__
 
 if TYPE_CHECKING:
     from nvitop.gui.term.curses_terminal import CursesTerminal
     from nvitop.recording.replay import ReplaySource
     from nvitop.sampling.types import MonitoredSource, Origin, Sample
+
+
+#: Maximum time (seconds) to wait for a sample at exit while a driver call hangs.
+_HANGING_SECONDS = 0.1
 
 
 #: Maximum size (bytes) of captured standard error that is replayed on exit.
@@ -140,8 +141,6 @@ def run_monitor(
     except Exception as error:
         if app.state.sample.sequence == 0 and not app.events:
             raise
-        from nvitop.gui.crash import explain_crash, write_crash
-
         crash = explain_crash(error, write_crash(error, app.state, app.events))
     finally:
         # A sample that waits for a call that hangs does not end soon.
@@ -206,3 +205,60 @@ def errors_held_back() -> Iterator[None]:
             held.seek(0)
             with contextlib.suppress(OSError):  # the terminal may be gone
                 os.write(descriptor, held.read(MAX_ERROR_BYTES))
+
+
+def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -> str:
+    import platform
+    import traceback
+    from importlib import metadata
+
+    # Without the message of the error, which may name a process.
+    frames = traceback.extract_tb(error.__traceback__)
+    versions = []
+    for name in ('nvidia-ml-py', 'psutil', 'wcwidth', 'cachetools', 'windows-curses'):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions.append(f'{name} {metadata.version(name)}')
+    lines = [
+        f'nvitop {__version__}, Python {platform.python_version()}, {platform.platform()}',
+        ', '.join(versions),
+        f'driver {state.shown.driver_version}, CUDA {state.shown.cuda_driver_version}',
+        f'terminal {os.environ.get("TERM")}, {state.width} x {state.height}',
+        f'{len(state.shown.devices)} devices, {len(state.shown.processes)} processes',
+        f'screen {state.screen.value}, view {state.view}, sort {state.sort}',
+        '',
+        type(error).__name__,
+        *(f'  {frame.filename}:{frame.lineno} in {frame.name}: {frame.line}' for frame in frames),
+        '',
+        'Last events, oldest first:',
+        *(f'  {event}' for event in events),
+    ]
+    return '\n'.join(lines) + '\n'
+
+
+def write_crash(error: BaseException, state: AppState, events: Iterable[str]) -> str | None:
+    """Write the report to a file for this user only; return its path, or ``None`` if that fails."""
+    import tempfile
+
+    try:
+        text = format_crash(error, state, events)
+        descriptor, path = tempfile.mkstemp(prefix='nvitop-crash-', suffix='.txt', text=True)
+        with os.fdopen(descriptor, 'w', encoding='utf-8', errors='backslashreplace') as file:
+            file.write(text)
+    except Exception:  # no error in here may hide the crash
+        return None
+    return path
+
+
+def explain_crash(error: BaseException, path: str | None) -> str:
+    """Return one line about the crash for the user, with its place if there is no report."""
+    what = f'the monitor crashed with {type(error).__name__}'
+    if isinstance(error, OSError) and error.strerror:
+        what += f' ({error.strerror})'  # without the name of a file
+    if path:
+        return f'{what}; see {path}'
+    trace, place = error.__traceback__, ''
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        place = f' in {code.co_name} ({code.co_filename}:{trace.tb_lineno})'
+        trace = trace.tb_next
+    return f'{what}{place}; no report could be written'

@@ -14,11 +14,10 @@ from nvitop.basics.text import printable
 from nvitop.basics.units import LATEST_TIME, format_time, iso_time, parse_time
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
-from nvitop.console.lifecycle import CommandFailure, Interrupts, writing
+from nvitop.console.lifecycle import CommandFailure, Interrupts, Output, writing
 from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.option_table import add_options
 from nvitop.console.options import Invocation, Options
-from nvitop.console.output import Output
 from nvitop.gui.settings import read_options
 from nvitop.gui.show import print_report, show_monitor
 from nvitop.platforms import default_recording

@@ -18,14 +18,21 @@ from nvitop.gui.model.format import devices_text, format_timestamp, format_word
 from nvitop.gui.model.main_rows import DEVICE_FRAME, PROCESS_FRAME, MainRows, full_height
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.ansi import to_ansi, to_ascii
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import CLASSIC, NARROWEST
-from nvitop.gui.render.style import BADGE, DIM, ERROR, PLAIN, TITLE, WARNING, Style
-from nvitop.gui.render.theme import resolve_theme, theme_named
+from nvitop.gui.render.buffer import CLASSIC, NARROWEST, Buffer
+from nvitop.gui.render.theme import (
+    BADGE,
+    DIM,
+    ERROR,
+    PLAIN,
+    TITLE,
+    WARNING,
+    Style,
+    resolve_theme,
+    theme_named,
+)
 from nvitop.gui.render.width import clip, safe, wrap
-from nvitop.gui.state.jobs import Line, fold, group_by_job, labels_width
 from nvitop.gui.state.problems import count_problems, problem_lines
-from nvitop.gui.state.process_rows import list_processes
+from nvitop.gui.state.process_rows import Line, fold, group_by_job, labels_width, list_processes
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Callable, NamedTuple, TypeVar
 
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_demo, add_devices, add_general, duration
-from nvitop.console.driver import start_devices
-from nvitop.console.lifecycle import Interrupts, writing
+from nvitop.console.driver import ProblemReporter, start_devices
+from nvitop.console.lifecycle import Interrupts, Output, writing
 from nvitop.console.option_table import add_options
-from nvitop.console.output import Output
-from nvitop.console.problems import ProblemReporter
 from nvitop.query.fields import (
     DEFAULT_DEVICE_NAMES,
     DEFAULT_PROCESS_NAMES,

@@ -9,8 +9,7 @@ import time
 from typing import TYPE_CHECKING, BinaryIO, Callable, Sequence
 
 from nvitop.console.driver import start_devices
-from nvitop.console.lifecycle import Interrupts, writing
-from nvitop.console.output import Output
+from nvitop.console.lifecycle import Interrupts, Output, writing
 from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
 from nvitop.sampling.privacy import CommandFilter
 from nvitop.sampling.serialization import SerializationError, dumps, loads_demand

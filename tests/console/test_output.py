@@ -11,9 +11,8 @@ from typing import Iterator
 
 import pytest
 
-from nvitop.console.lifecycle import InterruptedByUser, Interrupts
+from nvitop.console.lifecycle import InterruptedByUser, Interrupts, Output
 from nvitop.console.messages import names_ascii
-from nvitop.console.output import Output
 from tests.programs import file_size_limit
 from tests.waiting import PATIENCE
 

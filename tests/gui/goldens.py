@@ -12,7 +12,7 @@ import types
 from typing import Iterable
 
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.theme import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width
 
 FOLDER = pathlib.Path(__file__).parent.parent / 'golden'

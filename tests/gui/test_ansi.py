@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from nvitop.gui.render.ansi import color_depth, to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.style import Role, Style
-from nvitop.gui.render.theme import DEFAULT, THEMES, Look, theme_named
+from nvitop.gui.render.theme import DEFAULT, THEMES, Look, Role, Style, theme_named
 from nvitop.gui.render.width import cell_width, safe
 
 NAMES = [theme.name for theme in THEMES]

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wcwidth import wcwidth
 
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import BARS, PLAIN, STATES, Role, Style
+from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.theme import BARS, PLAIN, STATES, Role, Style
 from nvitop.gui.render.width import cell_width
 
 BOLD = Style(bold=True)

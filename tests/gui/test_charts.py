@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.render.ansi import to_ascii
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.theme import Role, Style
 from nvitop.gui.state.events import MousePressed, PastShown, Travel
 from nvitop.gui.state.update import update
 from nvitop.gui.view.charts import Ruler, draw_history, draw_ruler

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from nvitop.gui.app import describe_event
-from nvitop.gui.crash import explain_crash, format_crash, write_crash
+from nvitop.gui.monitor import explain_crash, format_crash, write_crash
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.events import EnvironmentRead, Event, KeyPressed, Pasted, SampleArrived

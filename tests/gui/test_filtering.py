@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.state.cursor import current_line
 from nvitop.gui.state.events import Pasted
+from nvitop.gui.state.navigation import current_line
 from nvitop.gui.state.process_rows import (
     filter_processes,
     matches,

@@ -19,7 +19,7 @@ from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS
 from nvitop.gui.fleet.state import fleet_of, listed, selected, update_fleet
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor import first_state
-from nvitop.gui.render.style import Role
+from nvitop.gui.render.theme import Role
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import FleetArrived, FleetFailed, KeyPressed, MousePressed, OpenHost
 from nvitop.gui.state.keymap import rebind

@@ -10,7 +10,7 @@ import pytest
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.style import Role
+from nvitop.gui.render.theme import Role
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import (
     EnvironmentRead,

@@ -13,9 +13,8 @@ from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
 from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.model.main_rows import main_rows
 from nvitop.gui.state.app_state import AppState, ListPosition
-from nvitop.gui.state.jobs import job_key
 from nvitop.gui.state.lists import panel_rows, process_lines, relist
-from nvitop.gui.state.process_rows import ORDERS
+from nvitop.gui.state.process_rows import ORDERS, job_key
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.types import Sample
 from tests.gui.drawing import assert_is_drawn_inside, lines_of, state_on

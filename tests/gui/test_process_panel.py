@@ -9,9 +9,9 @@ import pytest
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort, ViewState
 from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.theme import Role, Style
 from nvitop.gui.state.events import Resized
-from nvitop.gui.state.jobs import fold, group_by_job
+from nvitop.gui.state.process_rows import fold, group_by_job
 from nvitop.gui.view.panels.process import Limits, ProcessView, draw_processes
 from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.types import PROCESSES, Problem, ProcessSample, Sample

@@ -6,12 +6,12 @@ import pytest
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import SCREENS
-from nvitop.gui.render.style import Role
+from nvitop.gui.render.theme import Role
 from nvitop.gui.state.app_state import AppState, Notice
 from nvitop.gui.state.bindings import BINDINGS
-from nvitop.gui.state.cursor import current_line
 from nvitop.gui.state.events import EnvironmentRead, KeyPressed, SampleArrived
 from nvitop.gui.state.lists import listed_users
+from nvitop.gui.state.navigation import current_line
 from nvitop.gui.state.update import update
 from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.types import Problem

@@ -6,7 +6,6 @@ import pytest
 
 from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.events import (
     EnvironmentRead,
     Event,
@@ -16,7 +15,7 @@ from nvitop.gui.state.events import (
     Resized,
     RingBell,
 )
-from nvitop.gui.state.selection import selected_key
+from nvitop.gui.state.navigation import current_line, lines_layout, selected_key
 from tests.gui.drawing import click_hit
 from tests.gui.driving import MANY, after, arrived, keys_that_open, press, pressed, state_of, texts
 from tests.gui.samples import ENVIRONMENT, with_families

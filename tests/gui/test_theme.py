@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.monitor_screens import MONITOR
-from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.theme import DEFAULT, THEMES, Look, Theme, resolve_theme, theme_named
+from nvitop.gui.render.theme import (
+    DEFAULT,
+    PLAIN,
+    THEMES,
+    Look,
+    Role,
+    Style,
+    Theme,
+    resolve_theme,
+    theme_named,
+)
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import BackgroundReported
 from nvitop.gui.state.update import update

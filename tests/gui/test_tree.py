@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nvitop.basics.units import GiB
 from nvitop.gui.model.choices import ProcessFilter, Screen
-from nvitop.gui.state.cursor import current_line
+from nvitop.gui.state.navigation import current_line
 from nvitop.gui.state.process_rows import build_tree
 from nvitop.sampling.types import (
     DeviceKey,

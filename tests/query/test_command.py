@@ -17,8 +17,8 @@ from docs.query_schema import make_schema
 from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.cli import main as nvitop
+from nvitop.console.driver import SAME_SECONDS, find_problems
 from nvitop.console.lifecycle import InterruptedByUser
-from nvitop.console.problems import SAME_SECONDS, find_problems
 from nvitop.query.command import main
 from nvitop.query.fields import device_table
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem, Sample

@@ -11,7 +11,7 @@ from nvitop.gui.fleet import view
 from nvitop.gui.fleet.state import ORDERS
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import HELP
-from nvitop.gui.render.style import DIM, ERROR, PLAIN, Role, Style
+from nvitop.gui.render.theme import DIM, ERROR, PLAIN, Role, Style
 from nvitop.gui.state import actions, navigation
 from nvitop.gui.state.app_state import AppState, Program, ScreenSpec
 from nvitop.gui.state.bindings import BINDINGS, MOVE, PROCESS, SCREEN, SORT, VIEW, opening, sorting

@@ -12,11 +12,10 @@ from nvitop.fleet.reading import natural
 from nvitop.fleet.types import FleetHost, totals
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result
-from nvitop.gui.state.cursor import current_line
+from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result, refuse
 from nvitop.gui.state.events import Event, FleetArrived, FleetFailed, OpenHost
 from nvitop.gui.state.lists import LIST_ORDERS, ListOrder, sorted_lines
-from nvitop.gui.state.notices import refuse
+from nvitop.gui.state.navigation import current_line
 from nvitop.gui.state.update import update
 
 #: Screen → name of its list.

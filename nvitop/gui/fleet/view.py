@@ -18,13 +18,12 @@ from nvitop.fleet.types import FleetGpu, FleetHost
 from nvitop.gui.fleet.state import LISTS, fleet_of, host_of, listed, selected
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.table import Column, Item
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import CLASSIC, Rect
-from nvitop.gui.render.style import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
+from nvitop.gui.render.buffer import CLASSIC, Buffer, Rect
+from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.lists import list_sort, order_arrow
+from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.table import Content, draw_table
 from nvitop.gui.view.text import draw_message, draw_section

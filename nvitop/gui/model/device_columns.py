@@ -20,7 +20,7 @@ from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.table import Column
-from nvitop.gui.render.style import DIM, OWN, PLAIN, Role, Style
+from nvitop.gui.render.theme import DIM, OWN, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.sampling.types import DeviceSample
 

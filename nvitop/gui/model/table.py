@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
-from nvitop.gui.render.geometry import Cells
-from nvitop.gui.render.style import PLAIN, Style
+from nvitop.gui.render.buffer import Cells
+from nvitop.gui.render.theme import PLAIN, Style
 from nvitop.gui.render.width import cell_width
 
 

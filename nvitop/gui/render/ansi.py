@@ -7,8 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.style import Role, Style
-from nvitop.gui.render.theme import DEFAULT, Look, Theme
+from nvitop.gui.render.theme import DEFAULT, Look, Role, Style, Theme
 from nvitop.gui.render.width import cell_width
 
 if TYPE_CHECKING:

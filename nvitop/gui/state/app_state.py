@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The state of the monitor as one immutable value. Only ``update`` makes a new one."""
+"""The state of the monitor as one immutable value, which only ``update`` replaces; notices in it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from typing import (
 from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
 from nvitop.gui.model.device_rows import GpuRow, answers
 from nvitop.gui.model.table import Item
-from nvitop.gui.render.geometry import CLASSIC
-from nvitop.gui.state.events import Effect
-from nvitop.gui.state.jobs import JobKey, Line
+from nvitop.gui.render.buffer import CLASSIC
+from nvitop.gui.state.events import Effect, RingBell
 from nvitop.gui.state.keymap import HelpGroup, Keymap
 from nvitop.gui.state.problems import Tally
-from nvitop.gui.state.process_rows import TreeRow, is_on
+from nvitop.gui.state.process_rows import JobKey, Line, TreeRow, devices_without_list, is_on
 from nvitop.health import Finding
 from nvitop.sampling.types import (
     EMPTY_SAMPLE,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from nvitop.owner.types import Owner
     from nvitop.recording.events import RecordedEvent
     from nvitop.sampling.history import History
+
 
 #: Minimum height of a screen with a row of hints.
 LOWEST_WITH_HINTS = 10
@@ -378,3 +378,84 @@ class AppState(NamedTuple):
 
 #: A new state and the effects to carry out.
 Result = Tuple[AppState, Tuple[Effect, ...]]
+
+
+#: Time (seconds) a notice is shown.
+NOTICE_SECONDS = 5.0
+MAX_NOTICES = 8
+
+
+def note_outcome(
+    state: AppState, signal: str, pid: int, outcome: str, *, is_error: bool, name: str = ''
+) -> AppState:
+    """Show the outcome of a signal, in one line for all processes with the same outcome.
+
+    The name of the process is shown if it is the only one.
+    """
+    key = (signal, outcome)
+    before = next((notice.pids for notice in state.notices if notice.outcome == key), ())
+    pids = (*(each for each in before if each != pid), pid)
+    targets = f'{name} ({pid})' if name and len(pids) == 1 else ', '.join(map(str, pids))
+    text = _outcome_text(signal, targets, outcome)
+    if len(pids) > 1 and len(text) > state.width - 2:
+        text = _outcome_text(signal, f'{len(pids)} processes', outcome)
+    others = tuple(notice for notice in state.notices if notice.outcome != key)
+    until = state.monotonic + NOTICE_SECONDS
+    notice = Notice(text, until, is_error=is_error, outcome=key, pids=pids)
+    return state._replace(notices=(*others, notice)[-MAX_NOTICES:])
+
+
+def _outcome_text(signal: str, targets: str, outcome: str) -> str:
+    if outcome == 'exited':
+        return f'{targets} exited or left the GPU after {signal}'
+    return (
+        f'Sent {signal} to {targets}' if outcome == 'sent' else f'{signal} to {targets}: {outcome}'
+    )
+
+
+def note_exits(before: Sample, state: AppState) -> AppState:
+    """Show which processes disappeared after a signal whose notice is still shown."""
+    if devices_without_list(state.sample):
+        return state
+    left = {process.key.pid for process in state.sample.processes}
+    names = {process.key.pid: process.name or '' for process in before.processes}
+    for notice in state.notices:
+        signal, outcome = notice.outcome
+        for pid in notice.pids if outcome == 'sent' else ():
+            if pid in names and pid not in left:
+                state = note_outcome(state, signal, pid, 'exited', is_error=False, name=names[pid])
+    return state
+
+
+def replace_notice(state: AppState, subject: str, text: str) -> AppState:
+    """Answer a key with ``subject: text``, which replaces the previous notice on the subject."""
+    return answer(state, subject, f'{subject}: {text}')
+
+
+def answer(state: AppState, subject: str, text: str) -> AppState:
+    """Answer a key with a text, which replaces the previous notice on the subject."""
+    others = withdraw_notice(state, subject).notices
+    until = state.monotonic + NOTICE_SECONDS
+    notice = Notice(text, until, is_answer=True, subject=subject)
+    return state._replace(notices=(*others, notice)[-MAX_NOTICES:])
+
+
+def withdraw_notice(state: AppState, subject: str) -> AppState:
+    others = tuple(notice for notice in state.notices if notice.subject != subject)
+    return state._replace(notices=others)
+
+
+def drop_answers(before: AppState, after: AppState) -> AppState:
+    """Drop answers to earlier keys.
+
+    While a line is typed, its keys belong to the key that opened it.
+    """
+    if before.field is not None:
+        return after
+    earlier = {id(notice) for notice in before.notices if notice.is_answer}
+    return after._replace(notices=tuple(n for n in after.notices if id(n) not in earlier))
+
+
+def refuse(state: AppState, why: str, *, subject: str = 'key') -> Result:
+    """Ring the bell and show why nothing is done. Many terminals do not ring."""
+    return answer(state, subject, why), (RingBell(),)

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, Callable, Iterator
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state import actions, appearance, navigation, selection
-from nvitop.gui.state.cursor import current_line
+from nvitop.gui.state import actions, navigation
+from nvitop.gui.state.actions import toggle_secrets
 from nvitop.gui.state.dialog import (
     SIGNAL_KEYS,
     SIGNALS,
@@ -18,10 +18,10 @@ from nvitop.gui.state.dialog import (
     need_parent,
     next_signal,
 )
-from nvitop.gui.state.environ import toggle_secrets
 from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import Binding, Keymap, Need, leaving
 from nvitop.gui.state.lists import LIST_ORDERS, ListOrder, sort_list
+from nvitop.gui.state.navigation import current_line
 from nvitop.gui.state.process_rows import Order
 
 #: The screens of the monitor.
@@ -131,10 +131,10 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Down', 'j', 'Alt-j'), 'select-next', partial(navigation.move_by_lines, step=1), 'next process, GPU or line', _LINES, MOVE),
     Binding(('Shift-Tab',), 'select-previous', partial(navigation.move_by_lines, step=-1), '', _LINES - _MAIN - _SIGNAL, MOVE),
     Binding(('Tab',), 'select-next', partial(navigation.move_by_lines, step=1), '', _LINES - _MAIN - _SIGNAL, MOVE),
-    Binding(('Tab',), 'next-device', partial(selection.select_next_device, step=1), 'next GPU: its processes', _MAIN, MOVE, hint='GPU'),
-    Binding(('Shift-Tab',), 'previous-device', partial(selection.select_next_device, step=-1), 'select the previous GPU', _MAIN, MOVE),
-    Binding(('0',), 'select-device-0', partial(selection.select_by_index, index=0), 'select GPU 0 (1 to 9: others)', _MAIN, MOVE),
-    *(Binding((digit,), f'select-device-{digit}', partial(selection.select_by_index, index=int(digit)), '', _MAIN, MOVE) for digit in '123456789'),
+    Binding(('Tab',), 'next-device', partial(navigation.select_next_device, step=1), 'next GPU: its processes', _MAIN, MOVE, hint='GPU'),
+    Binding(('Shift-Tab',), 'previous-device', partial(navigation.select_next_device, step=-1), 'select the previous GPU', _MAIN, MOVE),
+    Binding(('0',), 'select-device-0', partial(navigation.select_by_index, index=0), 'select GPU 0 (1 to 9: others)', _MAIN, MOVE),
+    *(Binding((digit,), f'select-device-{digit}', partial(navigation.select_by_index, index=int(digit)), '', _MAIN, MOVE) for digit in '123456789'),
     Binding(('Home',), 'select-first', navigation.move_to_first, 'first process or line', _LINES, MOVE),
     Binding(('End', 'G'), 'select-last', navigation.move_to_last, 'last process or line', _LINES, MOVE),
     Binding(('PageUp', 'Ctrl-B'), 'scroll-up', partial(navigation.move_by_pages, step=-1), 'scroll up by a page', _LINES, MOVE, hint='scroll', scrolls=True, is_pointless=actions.sees_all_lines),
@@ -147,10 +147,10 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Right', 'Alt-l'), 'scroll-right', partial(navigation.move_sideways, steps=1), 'scroll long lines to the right', _WIDE, MOVE),
     Binding(('Ctrl-A', '^'), 'scroll-begin', partial(navigation.move_sideways, steps=-navigation.MAX_SCROLL), 'beginning of long lines', _WIDE, MOVE),
     Binding(('Ctrl-E', '$'), 'scroll-end', partial(navigation.move_sideways, steps=navigation.MAX_SCROLL), 'end of long lines', _WIDE, MOVE),
-    Binding(('Esc',), 'clear', actions.clear, 'clear filter, selection, GPU, pause', _PROCESSES, MOVE, hint='clear', is_pointless=lambda state: not (state.query or state.main.selected_device or selection.tree_tags(state))),
+    Binding(('Esc',), 'clear', actions.clear, 'clear filter, selection, GPU, pause', _PROCESSES, MOVE, hint='clear', is_pointless=lambda state: not (state.query or state.main.selected_device or navigation.tree_tags(state))),
     # processes
     Binding(('Space',), 'tag', actions.tag, 'tag the process, go to the next', _PROCESSES, PROCESS, hint='tag', needs=(actions.need_taggable,), is_pointless=lambda state: current_line(state) is None),
-    Binding(('x',), 'tag-subtree', selection.tag_subtree, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(actions.need_process,)),
+    Binding(('x',), 'tag-subtree', navigation.tag_subtree, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(actions.need_process,)),
     _signal(('Ctrl-C', 'I'), 'interrupt', 'SIGINT', 'interrupt'),
     _signal(('T', 'F9'), 'terminate', 'SIGTERM', 'terminate'),
     _signal(('K',), 'kill', 'SIGKILL', 'kill'),
@@ -168,40 +168,40 @@ _BINDINGS: tuple[Binding, ...] = (
     opening(('t', 'F5'), Screen.TREE, 'tree of processes', _MAIN | _USERS, 'tree'),
     opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (actions.need_processes_here, actions.need_shown_process, actions.need_no_job)),
     opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (actions.need_process, actions.need_no_job)),
-    Binding(('Enter',), 'fold', selection.turn_job, 'fold or unfold the selected job', _MAIN, PROCESS, hint='fold', needs=(actions.need_job,)),
+    Binding(('Enter',), 'fold', navigation.turn_job, 'fold or unfold the selected job', _MAIN, PROCESS, hint='fold', needs=(actions.need_job,)),
     opening(('u', 'U'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
     Binding(('u', 'U'), 'sum-by-owner', actions.sum_by_owner, 'by job, pod or container, or by user', _USERS, SCREEN, hint='by job', hint_in=lambda state: 'by user' if state.sums_by_owner else 'by job'),
     opening(('!',), Screen.PROBLEMS, 'problems, and why values are missing', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
     opening(('V',), Screen.EVENTS, 'events of a recording', _NOT_HELP - {Screen.EVENTS}, 'events', (actions.need_recording,)),
     opening(('C', 'F2'), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
     Binding(('v',), 'reveal', toggle_secrets, 'show secrets', _ENVIRON, SCREEN, hint='secrets'),
-    Binding(('Space', 'Enter'), 'choose', appearance.choose_column, 'show or hide the column', _COLUMNS, SCREEN, hint='show or hide'),
-    Binding(('K', '<'), 'move-up', partial(appearance.move_column, step=-1), 'move the column to the left', _COLUMNS, SCREEN, hint='move'),
-    Binding(('J', '>'), 'move-down', partial(appearance.move_column, step=1), 'move the column to the right', _COLUMNS, SCREEN, hint='move'),
-    Binding(('Enter',), 'show-page', selection.toggle_page, 'page of the selected GPU', _MAIN, SCREEN, hint='GPU page', needs=(actions.need_device,), waits=True, hint_in=lambda state: 'all GPUs' if state.main.shows_page else 'GPU page'),
-    Binding(('Enter',), 'show-user', selection.show_user, 'show the processes', _USERS, SCREEN, hint='processes'),
+    Binding(('Space', 'Enter'), 'choose', actions.choose_column, 'show or hide the column', _COLUMNS, SCREEN, hint='show or hide'),
+    Binding(('K', '<'), 'move-up', partial(actions.move_column, step=-1), 'move the column to the left', _COLUMNS, SCREEN, hint='move'),
+    Binding(('J', '>'), 'move-down', partial(actions.move_column, step=1), 'move the column to the right', _COLUMNS, SCREEN, hint='move'),
+    Binding(('Enter',), 'show-page', navigation.toggle_page, 'page of the selected GPU', _MAIN, SCREEN, hint='GPU page', needs=(actions.need_device,), waits=True, hint_in=lambda state: 'all GPUs' if state.main.shows_page else 'GPU page'),
+    Binding(('Enter',), 'show-user', navigation.show_user, 'show the processes', _USERS, SCREEN, hint='processes'),
     Binding(('Enter',), 'show-event', actions.show_event_time, 'go to the time of the event', frozenset({Screen.EVENTS}), SCREEN, hint='go there', needs=(actions.need_recording,)),
-    Binding(('Enter',), 'show-device', selection.show_device, 'go to the GPU', frozenset({Screen.PROBLEMS}), SCREEN, hint='GPU'),
+    Binding(('Enter',), 'show-device', navigation.show_device, 'go to the GPU', frozenset({Screen.PROBLEMS}), SCREEN, hint='GPU'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', ALL_SCREENS - _MAIN - _TREE, SCREEN, hint='back', leaves=True),
     Binding(('t', 'F5', 'q', 'Q', 'F10'), 'back', navigation.go_back, '', _TREE, SCREEN, hint='back', leaves=True),
     # view
-    Binding(('a',), 'mode-auto', partial(appearance.choose_mode, mode='auto'), 'automatic layout', _MAIN, VIEW),
-    Binding(('f',), 'mode-full', partial(appearance.choose_mode, mode='full'), 'full panels', _MAIN, VIEW),
-    Binding(('c',), 'mode-compact', partial(appearance.choose_mode, mode='compact'), 'compact panels', _MAIN, VIEW),
-    Binding(('H',), 'toggle-host', appearance.toggle_host, 'hide or show the host', _MAIN, VIEW),
-    Binding(('g',), 'next-graph', partial(appearance.next_graph, step=1), 'next metric in the histories', _MAIN, VIEW),
-    Binding(('Alt-g',), 'previous-graph', partial(appearance.next_graph, step=-1), 'previous metric in the histories', _MAIN, VIEW),
-    Binding(('J',), 'toggle-flat', appearance.toggle_flat, 'list processes one by one, or by job', _MAIN, VIEW, hint='jobs'),
-    Binding(('+', '='), 'longer-time', partial(appearance.change_time, step=1), 'longer histories, up to 60 min', _GRAPHS, VIEW, hint='time'),
-    Binding(('-', '_'), 'shorter-time', partial(appearance.change_time, step=-1), 'shorter histories', _GRAPHS, VIEW, hint='time'),
+    Binding(('a',), 'mode-auto', partial(actions.choose_mode, mode='auto'), 'automatic layout', _MAIN, VIEW),
+    Binding(('f',), 'mode-full', partial(actions.choose_mode, mode='full'), 'full panels', _MAIN, VIEW),
+    Binding(('c',), 'mode-compact', partial(actions.choose_mode, mode='compact'), 'compact panels', _MAIN, VIEW),
+    Binding(('H',), 'toggle-host', actions.toggle_host, 'hide or show the host', _MAIN, VIEW),
+    Binding(('g',), 'next-graph', partial(actions.next_graph, step=1), 'next metric in the histories', _MAIN, VIEW),
+    Binding(('Alt-g',), 'previous-graph', partial(actions.next_graph, step=-1), 'previous metric in the histories', _MAIN, VIEW),
+    Binding(('J',), 'toggle-flat', actions.toggle_flat, 'list processes one by one, or by job', _MAIN, VIEW, hint='jobs'),
+    Binding(('+', '='), 'longer-time', partial(actions.change_time, step=1), 'longer histories, up to 60 min', _GRAPHS, VIEW, hint='time'),
+    Binding(('-', '_'), 'shorter-time', partial(actions.change_time, step=-1), 'shorter histories', _GRAPHS, VIEW, hint='time'),
     Binding(('z',), 'freeze', actions.toggle_freeze, 'pause or resume', _NOT_HELP, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
     Binding(('r', 'Ctrl-R'), 'refresh', actions.refresh, 'refresh, clear the selection', _NOT_HELP, VIEW),
     Binding(('F5',), 'refresh', actions.refresh, 'refresh', _NOT_HELP - _MAIN - _TREE - _USERS, VIEW),
     Binding(('Ctrl-L',), 'redraw', actions.redraw, 'draw the screen again', ALL_SCREENS, VIEW),
-    Binding(('L',), 'next-theme', appearance.next_theme, 'next theme', _NOT_HELP, VIEW),
-    Binding(('m',), 'toggle-hints', appearance.toggle_hints, 'hide or show the hint line', _NOT_HELP, VIEW),
-    Binding(('W',), 'save-settings', appearance.save_settings, 'save theme, layout, columns', _NOT_HELP, VIEW, hint='save'),
-    Binding(('Alt-W',), 'forget-settings', appearance.forget_settings, 'forget what was saved', _NOT_HELP, VIEW),
+    Binding(('L',), 'next-theme', actions.next_theme, 'next theme', _NOT_HELP, VIEW),
+    Binding(('m',), 'toggle-hints', actions.toggle_hints, 'hide or show the hint line', _NOT_HELP, VIEW),
+    Binding(('W',), 'save-settings', actions.save_settings, 'save theme, layout, columns', _NOT_HELP, VIEW, hint='save'),
+    Binding(('Alt-W',), 'forget-settings', actions.forget_settings, 'forget what was saved', _NOT_HELP, VIEW),
     Binding(('Alt-m',), 'toggle-mouse', actions.toggle_mouse, 'mouse: nvitop or terminal', _NOT_HELP, VIEW),
     Binding(('Ctrl-Z',), 'suspend', actions.suspend, 'suspend (resume with fg)', ALL_SCREENS, VIEW, suspends=True),
     # time

@@ -9,21 +9,28 @@ from typing import Callable, Iterable
 from nvitop.gui.model.choices import Screen, neighbor
 from nvitop.gui.model.format import brief_commands, devices_text, special_command
 from nvitop.gui.model.main_rows import LOWEST
-from nvitop.gui.render.geometry import NARROWEST
+from nvitop.gui.render.buffer import NARROWEST
 from nvitop.gui.render.width import cell_width, pad, safe, wrap
-from nvitop.gui.state.app_state import AppState, ListPosition, Result, SignalDialog, SignalTarget
-from nvitop.gui.state.cursor import current_line
+from nvitop.gui.state.app_state import (
+    AppState,
+    ListPosition,
+    Result,
+    SignalDialog,
+    SignalTarget,
+    refuse,
+)
 from nvitop.gui.state.events import RingBell, SendSignal
-from nvitop.gui.state.navigation import go_back, open_screen
-from nvitop.gui.state.notices import refuse
-from nvitop.gui.state.process_rows import unknown_among
-from nvitop.gui.state.selection import (
+from nvitop.gui.state.navigation import (
     clear_selection,
+    current_line,
+    go_back,
     hidden_by_filter,
+    open_screen,
     selected_key,
     selected_process,
     selected_processes,
 )
+from nvitop.gui.state.process_rows import unknown_among
 from nvitop.sampling.types import (
     DeviceKey,
     HostProcessSample,

@@ -9,7 +9,7 @@ from typing import Iterable, Iterator
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import TYPES
-from nvitop.gui.render.style import DIM, ERROR, IDLE, OWN, PLAIN, TITLE, WARNING, Role, Style
+from nvitop.gui.render.theme import DIM, ERROR, IDLE, OWN, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, pad, wrap
 from nvitop.gui.state.actions import need_past, need_recording
 from nvitop.gui.state.app_state import AppState, Program

@@ -8,10 +8,17 @@ import re
 from nvitop.basics.text import filter_words, split_word
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.actions import go_to_time
-from nvitop.gui.state.app_state import AppState, ListPosition, Result, TextField
-from nvitop.gui.state.cursor import current_line, go_to_line, line_count, lines_layout
+from nvitop.gui.state.app_state import (
+    AppState,
+    ListPosition,
+    Result,
+    TextField,
+    answer,
+    refuse,
+    withdraw_notice,
+)
 from nvitop.gui.state.lists import process_lines, relist, uses_of_devices
-from nvitop.gui.state.notices import answer, refuse, withdraw_notice
+from nvitop.gui.state.navigation import current_line, go_to_line, line_count, lines_layout
 from nvitop.gui.state.process_rows import contains, matches, matches_host_process, parse_query
 
 #: Maximum number of characters.

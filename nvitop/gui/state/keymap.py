@@ -7,7 +7,7 @@ import itertools
 from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.theme import Role, Style
 
 #: Returns why a key cannot work in a state; ``''`` if it can.
 Need = Callable[[Any], str]

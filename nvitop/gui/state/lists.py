@@ -12,21 +12,24 @@ from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.main_rows import MainRows, main_rows
 from nvitop.gui.model.table import Placed, place
-from nvitop.gui.render.geometry import Cells
-from nvitop.gui.state.app_state import AppState, ListPosition, Result
-from nvitop.gui.state.jobs import Line, fold, group_by_job, job_key, labels_width
-from nvitop.gui.state.notices import answer
+from nvitop.gui.render.buffer import Cells
+from nvitop.gui.state.app_state import AppState, ListPosition, Result, answer
 from nvitop.gui.state.problems import ProblemCount, missing_values, problem_lines
 from nvitop.gui.state.process_rows import (
     ORDERS,
+    Line,
     TreeRow,
     UserSummary,
     Uses,
     build_tree,
     contains,
     filter_processes,
+    fold,
+    group_by_job,
     is_listed,
     is_on,
+    job_key,
+    labels_width,
     list_processes,
     matches_host_process,
     parse_query,

@@ -1,28 +1,290 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Opening screens and going back; moving in their lines with keys and with the mouse."""
+"""Opening screens and going back; the selected line of a list, moving, selecting and tagging with keys and mouse."""
 
 from __future__ import annotations
 
+from typing import NamedTuple, cast
+
+from nvitop.basics.text import exact_word, filter_words, split_word
 from nvitop.gui.model.choices import Screen
+from nvitop.gui.render.buffer import Rect
 from nvitop.gui.render.width import cell_width, safe
-from nvitop.gui.state.app_state import AppState, ListPosition, Result
-from nvitop.gui.state.cursor import (
-    current_line,
-    deselect,
-    go_to_line,
-    line_count,
-    lines_layout,
-    select_line,
-)
+from nvitop.gui.state.app_state import AppState, ListPosition, Result, refuse
 from nvitop.gui.state.events import MousePressed, MouseScrolled, RingBell, Travel
-from nvitop.gui.state.lists import LIST_ORDERS, list_sort, relist, sort_list
-from nvitop.gui.state.selection import (
-    clear_selection,
-    select_device,
-    select_key,
-    select_next_device,
-    toggle_device,
+from nvitop.gui.state.lists import (
+    LIST_ORDERS,
+    list_sort,
+    listed_problems,
+    listed_users,
+    process_lines,
+    relist,
+    sort_list,
 )
+from nvitop.gui.state.process_rows import job_key, subtree
+from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
+
+
+class ListLayout(NamedTuple):
+    """Places of the lines of a list."""
+
+    #: The rows available for lines.
+    area: Rect
+    #: Number of lines, and index of the first one on the screen.
+    length: int
+    scroll_y: int
+    #: Rows of a line.
+    line_height: int = 1
+
+    @property
+    def visible(self) -> int:
+        return self.area.height // self.line_height
+
+    @property
+    def shown(self) -> range:
+        return range(self.scroll_y, min(self.length, self.scroll_y + self.visible))
+
+    def row_of(self, line: int) -> int:
+        return self.area.y + (line - self.scroll_y) * self.line_height
+
+    def at(self, y: int) -> int | None:
+        line = (y - self.area.y) // self.line_height + self.scroll_y
+        return line if self.area.y <= y < self.area.bottom and line < self.length else None
+
+
+def line_count(state: AppState) -> int:
+    return len(state.spec.lines(state.inner))
+
+
+def current_line(state: AppState) -> int | None:
+    """Return the index of the selected line, or of the one in its place if it has left.
+
+    ``None`` if no line is selected, which only some lists allow.
+    """
+    spec, position = state.spec, state.position
+    lines, key_of = spec.lines(state.inner), spec.key_of
+    if key_of is not None and position.key is not None:
+        found = (i for i, line in enumerate(lines) if key_of(line) == position.key)
+        index = next(found, None)
+        if index is not None:
+            return index
+    return None if spec.can_deselect else max(0, min(position.cursor, len(lines) - 1))
+
+
+def lines_layout(state: AppState) -> ListLayout:
+    """Return the places of the lines.
+
+    The first line on the screen is as near to the position as possible with the selected one in view.
+    """
+    spec, inner = state.spec, state.inner
+    top, bottom = spec.margins(inner) if spec.margins is not None else (0, 0)
+    area = Rect(0, top, inner.width, max(0, inner.body_height - top - bottom))
+    visible, count = area.height // spec.line_height, line_count(state)
+    scroll_y = state.position.scroll_y
+    line = current_line(state) if spec.has_cursor else None
+    if line is not None:
+        scroll_y = max(line + 1 - visible, min(scroll_y, line))
+    scroll_y = max(0, min(scroll_y, count - visible))
+    if inner is not state:
+        area = area._replace(x=state.margin, y=area.y + 1)
+    return ListLayout(area, count, scroll_y, spec.line_height)
+
+
+def go_to_line(state: AppState, line: int) -> AppState:
+    """Select the line nearest to an index, and scroll it into view."""
+    scroll_y = lines_layout(state).scroll_y if state.spec.has_cursor else line
+    return select_line(state, line, scroll_y)
+
+
+def select_line(state: AppState, line: int, scroll_y: int) -> AppState:
+    """Select the line nearest to an index; ``scroll_y`` is the first one on the screen if possible."""
+    spec, lines = state.spec, state.spec.lines(state.inner)
+    if not lines:
+        return state
+    line = max(0, min(line, len(lines) - 1))
+    key = None if spec.key_of is None else spec.key_of(lines[line])
+    moved = state.at(state.position._replace(key=key, cursor=line, scroll_y=scroll_y))
+    scroll_y = lines_layout(moved).scroll_y
+    line = line if spec.has_cursor else scroll_y
+    return moved.at(moved.position._replace(cursor=line, scroll_y=scroll_y))
+
+
+def deselect(state: AppState) -> AppState:
+    return state.at(state.position._replace(key=None))
+
+
+def selected_key(state: AppState) -> tuple[int, float] | None:
+    """Return PID and start time of the selected process, whether it is listed or not."""
+    if state.screen is Screen.TREE:
+        return cast('tuple[int, float] | None', state.position.key)
+    return None if state.selected is None else state.selected[:2]
+
+
+def selected_process(state: AppState) -> ProcessSample | HostProcessSample | None:
+    """Return the selected process, or the first one of the selected job, if it is listed."""
+    if state.screen is Screen.TREE:
+        index = current_line(state)
+        return None if index is None else state.tree_rows[index].process
+    return next(iter(selected_processes(state)), None)
+
+
+def selected_processes(state: AppState) -> tuple[ProcessSample | HostProcessSample, ...]:
+    """Return the selected process, or those of the selected job, if they are listed."""
+    if state.screen is Screen.TREE:
+        process = selected_process(state)
+        return () if process is None else (process,)
+    key = state.positions.get(Screen.MAIN, ListPosition()).key
+    if isinstance(key, ProcessKey):
+        return tuple(row for row in state.rows if row.key == key)
+    return () if key is None else tuple(row for row in state.rows if job_key(row) == key)
+
+
+def hidden_by_filter(state: AppState) -> str:
+    """Return a message if the filter hides the selected process, so that keys ignore it; or ``''``."""
+    is_measured = bool(state.shown.host_processes) or state.screen is not Screen.TREE
+    key = selected_key(state)
+    if not state.query or not is_measured or key is None or selected_process(state) is not None:
+        return ''
+    return f'{key[0]} is hidden by the filter; Esc clears it'
+
+
+def select_key(state: AppState, key: ProcessKey) -> AppState:
+    """Select a process on the main screen, and unfold its job."""
+    row = next((row for row in state.rows if row.key == key), None)
+    if row is None:
+        return state
+    position = state.positions.get(Screen.MAIN, ListPosition())
+    state = state.at(position._replace(key=key), Screen.MAIN)
+    if any(line.key == key for line in process_lines(state)):
+        return state
+    turned = state.main.turned ^ {job_key(row)}
+    return state._replace(main=state.main._replace(turned=turned))
+
+
+def turn_job(state: AppState) -> Result:
+    index = current_line(state)
+    job = None if index is None else process_lines(state)[index].job
+    if job is None:
+        return refuse(state, 'This process is the only one of its job')
+    state = state._replace(main=state.main._replace(turned=state.main.turned ^ {job.key}))
+    return state.at(state.position._replace(key=job.key)), ()
+
+
+def select_folded(state: AppState) -> AppState:
+    """Select the job of the selected process if it was folded for want of room."""
+    if state.screen is not Screen.MAIN or state.selected is None or current_line(state) is not None:
+        return state
+    row = next((row for row in state.rows if row.key == state.selected), None)
+    return state if row is None else state.at(state.position._replace(key=job_key(row)))
+
+
+def clear_selection(state: AppState) -> AppState:
+    positions = {
+        screen: position._replace(key=None) if screen in (Screen.MAIN, Screen.TREE) else position
+        for screen, position in state.positions.items()
+    }
+    return state._replace(
+        positions=positions,
+        main=state.main._replace(tagged=frozenset()),
+        tagged_hosts=frozenset(),
+    )
+
+
+def tree_tags(state: AppState) -> frozenset[tuple[int, float]]:
+    return state.tagged_hosts | {key[:2] for key in state.main.tagged}
+
+
+def toggle_tag(state: AppState) -> AppState:
+    """Tag or untag the selected process, if it is listed."""
+    if state.screen is Screen.TREE:
+        index = current_line(state)
+        return state if index is None else _toggle_tags(state, {state.tree_rows[index].key})
+    keys = {
+        process.key for process in selected_processes(state) if isinstance(process, ProcessSample)
+    }
+    tagged = state.main.tagged
+    tagged = tagged - keys if keys <= tagged else tagged | keys
+    return state._replace(main=state.main._replace(tagged=tagged))
+
+
+def tag_subtree(state: AppState) -> Result:
+    """Tag the selected process of the tree and all its descendants, or untag them all."""
+    index = current_line(state)
+    if index is None:
+        return state, ()
+    return _toggle_tags(state, {row.key for row in subtree(state.tree_rows, index)}), ()
+
+
+def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:
+    """Tag processes of the tree on all their devices; untag them if all are tagged."""
+    on_devices = frozenset(
+        process.key for process in state.shown.processes if process.key[:2] in keys
+    )
+    if keys <= tree_tags(state):
+        main = state.main.tagged - on_devices
+        hosts = state.tagged_hosts - keys
+    else:
+        main = state.main.tagged | on_devices
+        hosts = state.tagged_hosts | (keys - {key[:2] for key in on_devices})
+    return state._replace(main=state.main._replace(tagged=main), tagged_hosts=hosts)
+
+
+def select_device(state: AppState, key: DeviceKey | None) -> AppState:
+    """Select a device instead of the selected process, so that Enter opens it; or none."""
+    shows_page = state.main.shows_page and key is not None
+    state = state._replace(main=state.main._replace(selected_device=key, shows_page=shows_page))
+    return select_folded(relist(state if key is None else deselect(state)))
+
+
+def toggle_device(state: AppState, key: DeviceKey) -> AppState:
+    return select_device(state, None if state.main.selected_device == key else key)
+
+
+def select_by_index(state: AppState, index: int) -> Result:
+    """Select the GPU with an index, or none if it is selected already."""
+    for device in state.shown.devices:
+        if device.key.physical_index == index:
+            return toggle_device(state, device.key), ()
+    return refuse(state, f'There is no GPU {index}')
+
+
+def select_next_device(state: AppState, step: int) -> Result:
+    """Select the next (1) or previous (-1) device; after the last one, none."""
+    keys = [None, *(device.key for device in state.shown.devices)]
+    selected = state.main.selected_device
+    place = keys.index(selected) if selected in keys else 0
+    return select_device(state, keys[(place + step) % len(keys)]), ()
+
+
+def toggle_page(state: AppState) -> Result:
+    main = state.main._replace(shows_page=not state.main.shows_page)
+    return state._replace(main=main).at(state.position._replace(scroll_y=0)), ()
+
+
+def show_user(state: AppState) -> Result:
+    """Return to the processes, and show those of the user or owner in the current line."""
+    prefixes, what = (('job', 'owner'), 'job') if state.sums_by_owner else (('user',), 'user')
+    users = listed_users(state)
+    if not users:
+        return refuse(state, 'The list is empty')
+    name = users[current_line(state) or 0].name
+    if name is None:
+        return refuse(state, f'The {what} of these processes is unknown')
+    others = (word for word in filter_words(state.query) if split_word(word)[0] not in prefixes)
+    query = ' '.join((*others, exact_word(prefixes[0], name)))
+    return relist(_to_main(state)._replace(query=query)), ()
+
+
+def show_device(state: AppState) -> Result:
+    """Return to the main screen, and select the device of the problem in the current line."""
+    lines = listed_problems(state)
+    subject = lines[current_line(state) or 0].device if lines else None
+    if subject is None:
+        return refuse(state, 'This line is not about a single GPU')
+    return select_device(_to_main(state), subject), ()
+
+
+def _to_main(state: AppState) -> AppState:
+    return state._replace(screen=Screen.MAIN, behind=())
 
 
 def has_selection(state: AppState) -> bool:

@@ -8,21 +8,20 @@ from typing import Any, Callable
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.state import events
-from nvitop.gui.state.actions import show_past, travel, unmet_need, working_binding
-from nvitop.gui.state.app_state import AppState, Result
-from nvitop.gui.state.appearance import note_saved, report_background, set_theme, why_not_full
-from nvitop.gui.state.bindings import MOVE
-from nvitop.gui.state.dialog import (
-    await_answer,
-    note_drawn,
-    require_reading,
-    require_reading_of_changes,
+from nvitop.gui.state.actions import (
+    note_saved,
+    report_background,
+    set_theme,
+    show_past,
+    show_variables,
+    travel,
+    unmet_need,
+    why_not_full,
+    working_binding,
 )
-from nvitop.gui.state.environ import show_variables
-from nvitop.gui.state.input_line import append_text, change_line, press_in_field
-from nvitop.gui.state.lists import relist
-from nvitop.gui.state.navigation import click, go_back, is_double, is_on_line, scroll
-from nvitop.gui.state.notices import (
+from nvitop.gui.state.app_state import (
+    AppState,
+    Result,
     answer,
     drop_answers,
     note_exits,
@@ -30,8 +29,17 @@ from nvitop.gui.state.notices import (
     refuse,
     replace_notice,
 )
+from nvitop.gui.state.bindings import MOVE
+from nvitop.gui.state.dialog import (
+    await_answer,
+    note_drawn,
+    require_reading,
+    require_reading_of_changes,
+)
+from nvitop.gui.state.input_line import append_text, change_line, press_in_field
+from nvitop.gui.state.lists import relist
+from nvitop.gui.state.navigation import click, go_back, is_double, is_on_line, scroll, select_folded
 from nvitop.gui.state.problems import MAX_COSTS, Tally, count_problems, note_problem
-from nvitop.gui.state.selection import select_folded
 from nvitop.health import findings
 
 _OUTCOMES = {

@@ -10,8 +10,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Iterator, Protocol
 
-from nvitop.gui.render.style import Style
-from nvitop.gui.render.theme import DEFAULT, Look
+from nvitop.gui.render.theme import DEFAULT, Look, Style
 
 if TYPE_CHECKING:
     from typing import ContextManager

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Callable, Hashable, Iterator, NamedTuple, Sequ
 
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.device_columns import bar_pieces
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import DIM, HEADING, PLAIN, Role, Style
+from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.theme import DIM, HEADING, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip
 
 if TYPE_CHECKING:

@@ -9,13 +9,12 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.main_rows import LOWEST
 from nvitop.gui.model.table import Item
 from nvitop.gui.render.ansi import to_ascii
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import NARROWEST, Rect
-from nvitop.gui.render.style import DIM, ERROR, PLAIN, TITLE, Role, Style
+from nvitop.gui.render.buffer import NARROWEST, Buffer, Rect
+from nvitop.gui.render.theme import DIM, ERROR, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, TextField
-from nvitop.gui.state.cursor import deselect
 from nvitop.gui.state.input_line import match_text, unknown_field
+from nvitop.gui.state.navigation import deselect
 from nvitop.gui.view.hints import draw_hints, draw_next_keys, title_badges
 from nvitop.gui.view.screens.main import crumbs, draw_first_line, draw_too_small
 from nvitop.gui.view.text import BORDER, draw_border, draw_mono_bars, draw_rule, draw_uprights

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, Sequence
 from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.model.format import format_process_type, format_timestamp
 from nvitop.gui.model.table import Item, fit
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import BADGE, DIM, ERROR, PLAIN, TITLE, Role, Style
+from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.theme import BADGE, DIM, ERROR, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState

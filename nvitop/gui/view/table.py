@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence, Tuple, Union
 
 from nvitop.gui.model.format import NOT_AVAILABLE
 from nvitop.gui.model.table import Column, Placed, place
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Cells, Rect
-from nvitop.gui.render.style import DIM, HEADING, PLAIN, Role, Style
+from nvitop.gui.render.buffer import Buffer, Cells, Rect
+from nvitop.gui.render.theme import DIM, HEADING, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Sequence, Tuple
 
 from nvitop.gui.model.format import EIGHTHS, NOT_AVAILABLE
 from nvitop.gui.model.table import Item, fit
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import HEADING, PLAIN, TITLE, Role, Style
+from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.theme import HEADING, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, wrap
 
 if TYPE_CHECKING:

@@ -28,9 +28,8 @@ from nvitop.gui.model.device_columns import (
 from nvitop.gui.model.device_rows import GpuRow, model_text, why_silent
 from nvitop.gui.model.main_rows import DEVICE_FRAME, FACT_LABEL, FACT_WIDTH, MainRows, is_tall
 from nvitop.gui.model.table import Item, Placed, place
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import CLASSIC, Cells, Rect, inside
-from nvitop.gui.render.style import DIM, HEADING, IDLE, PLAIN, TITLE, WARNING, Role, Style
+from nvitop.gui.render.buffer import CLASSIC, Buffer, Cells, Rect, inside
+from nvitop.gui.render.theme import DIM, HEADING, IDLE, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe, wrap
 from nvitop.gui.state.process_rows import is_on
 from nvitop.gui.view.charts import (

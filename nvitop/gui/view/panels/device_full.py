@@ -23,9 +23,8 @@ from nvitop.gui.model.device_columns import DEVICE_COLUMNS_BY_NAME
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.main_rows import is_separated
 from nvitop.gui.model.table import Placed
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import CLASSIC, WITH_BAR, Cells, Rect
-from nvitop.gui.render.style import DIM, HEADING, PLAIN, Role, Style
+from nvitop.gui.render.buffer import CLASSIC, WITH_BAR, Buffer, Cells, Rect
+from nvitop.gui.render.theme import DIM, HEADING, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
 from nvitop.gui.view.charts import draw_meter
 from nvitop.gui.view.panels.device import DeviceView, machine_notes, total_notes

@@ -7,9 +7,8 @@ from typing import Sequence
 
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.device_columns import Pieces, bar_pieces
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Cells, Rect, inside
-from nvitop.gui.render.style import DIM, HEADING, PLAIN, TITLE, Role, Style
+from nvitop.gui.render.buffer import Buffer, Cells, Rect, inside
+from nvitop.gui.render.theme import DIM, HEADING, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.view.charts import Ruler, draw_history
 from nvitop.gui.view.text import draw_rule, draw_uprights

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.main_rows import MainRows
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.view.panels.device import DeviceView, draw_devices
 from nvitop.gui.view.panels.device_full import draw_full_devices
 from nvitop.gui.view.panels.host import draw_host

@@ -10,12 +10,10 @@ from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import Item, Placed
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import DIM, PLAIN, TITLE, WARNING, Role, Style
+from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.theme import DIM, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
-from nvitop.gui.state.jobs import JobKey, Line, common_words
-from nvitop.gui.state.process_rows import is_descending, unknown_devices
+from nvitop.gui.state.process_rows import JobKey, Line, common_words, is_descending, unknown_devices
 from nvitop.gui.view.table import MARKED, draw_cell, draw_headings
 from nvitop.gui.view.text import draw_border, draw_rule, draw_uprights
 from nvitop.health.states import HELD_SECONDS

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from nvitop.basics.masking import is_secret
+from typing import TYPE_CHECKING, NamedTuple
+
+from nvitop.basics.masking import MASK, is_secret
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.style import DIM, PLAIN, Role, Style
+from nvitop.gui.render.theme import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
-from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.cursor import current_line, lines_layout
-from nvitop.gui.state.environ import environ_lines, owner_lines
-from nvitop.gui.state.navigation import shown_scroll_x
+from nvitop.gui.state.app_state import AppState, EnvironState
+from nvitop.gui.state.navigation import current_line, lines_layout, shown_scroll_x
 from nvitop.gui.view.hints import draw_screen_title, shown_key
 from nvitop.gui.view.text import draw_bar_row, draw_message
+
+if TYPE_CHECKING:
+    from nvitop.owner.types import Layer
 
 _NAME = Style(Role.HEADING, bold=True)
 _BEST = Style(Role.TEXT, bold=True)
@@ -20,6 +23,62 @@ _BEST = Style(Role.TEXT, bold=True)
 _SOURCE_WIDTH = 24
 #: Maximum number of characters of a value that can be scrolled into view.
 _LIMIT = 1 << 16
+
+#: Part of the height of the screen that owners may take.
+_OWNER_SHARE = 3
+#: Source of a layer → its name for people.
+_SOURCES = {
+    'cgroup': 'its cgroup',
+    'parent': 'a process above it',
+    'mountinfo': 'its mounts',
+    'loginuid': 'its login',
+    'cmdline': 'its arguments',
+    'environ': 'its environment',
+}
+
+
+class OwnerLine(NamedTuple):
+    """A line about the owner of the process."""
+
+    text: str
+    #: Where it was read, who can make it up, and its full ID.
+    source: str
+    #: Whether this layer owns the process.
+    is_owner: bool = False
+
+
+def environ_lines(environ: EnvironState) -> tuple[tuple[str, str], ...]:
+    """Return names and values as they are shown, in order. The text is not safe to draw yet."""
+    variables = environ.variables or ()
+    if environ.reveals_secrets:
+        return variables
+    return tuple((name, MASK if value and is_secret(name) else value) for name, value in variables)
+
+
+def owner_lines(state: AppState) -> tuple[OwnerLine, ...]:
+    """Return the lines above the variables: what the process belongs to, as far as there is room."""
+    environ = state.environ
+    if environ.owner is None:
+        lines = [OwnerLine('Owner', environ.no_owner)] if environ.no_owner else []
+    else:
+        best = environ.owner.layer
+        lines = [
+            OwnerLine(str(layer), _source_text(layer), layer is best)
+            for layer in environ.owner.layers
+        ]
+    return tuple(lines[: state.height // _OWNER_SHARE])
+
+
+def _source_text(layer: Layer) -> str:
+    text = f'from {_SOURCES.get(layer.source, layer.source)}'
+    if layer.is_statement:
+        text += ', which the process set itself'
+    elif layer.claim:
+        text += ', which its user set'
+    more = [
+        each for each in (layer.name, layer.id, layer.detail) if each and each not in str(layer)
+    ]
+    return f'{text}: {" ".join(more)}' if more else text
 
 
 def draw_environ(buf: Buffer, state: AppState) -> None:

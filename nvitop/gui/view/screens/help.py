@@ -8,15 +8,14 @@ from typing import Sequence
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.table import Column
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import DIM, PLAIN, TITLE
+from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.theme import DIM, PLAIN, TITLE
 from nvitop.gui.render.width import cell_width
+from nvitop.gui.state.actions import columns_in_order
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.appearance import columns_in_order
-from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.help_contents import help_lines
 from nvitop.gui.state.keymap import HelpEntry
+from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.table import draw_table
 

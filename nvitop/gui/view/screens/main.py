@@ -8,15 +8,12 @@ from typing import Sequence
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.model.main_rows import LOWEST
 from nvitop.gui.model.table import Item, fit
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import NARROWEST, Rect
-from nvitop.gui.render.style import DIM, PLAIN, TITLE, Role, Style
+from nvitop.gui.render.buffer import NARROWEST, Buffer, Rect
+from nvitop.gui.render.theme import DIM, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, safe
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.cursor import lines_layout
 from nvitop.gui.state.lists import panel_rows, process_lines
-from nvitop.gui.state.navigation import shown_scroll_x
-from nvitop.gui.state.selection import hidden_by_filter
+from nvitop.gui.state.navigation import hidden_by_filter, lines_layout, shown_scroll_x
 from nvitop.gui.view.charts import Ruler
 from nvitop.gui.view.hints import title_badges
 from nvitop.gui.view.panels.device import DeviceView

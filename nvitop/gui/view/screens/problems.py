@@ -9,13 +9,12 @@ from __future__ import annotations
 from nvitop.basics.units import format_time
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.table import Column
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import DIM, ERROR, PLAIN, WARNING, Role, Style
+from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.theme import DIM, ERROR, PLAIN, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe, wrap
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.lists import listed_problems
+from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.problems import ProblemCount
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.table import draw_table

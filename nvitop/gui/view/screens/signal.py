@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import DIM, TITLE, Role, Style
+from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.theme import DIM, TITLE, Role, Style
 from nvitop.gui.render.width import clip
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.dialog import SIGNAL_KEYS, SIGNALS, command_lines, note_lines, question
+from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.text import draw_bar_row, draw_text
 

@@ -7,16 +7,13 @@ from typing import Sequence
 
 from nvitop.gui.model.columns import TREE_COLUMNS
 from nvitop.gui.model.format import brief_commands, format_count, format_gib_count
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import DIM, Style
+from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.theme import DIM, Style
 from nvitop.gui.render.width import clip_scrolled
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.cursor import lines_layout
 from nvitop.gui.state.lists import tree_columns
-from nvitop.gui.state.navigation import shown_scroll_x
+from nvitop.gui.state.navigation import lines_layout, shown_scroll_x, tree_tags
 from nvitop.gui.state.process_rows import TreeRow
-from nvitop.gui.state.selection import tree_tags
 from nvitop.gui.view.hints import draw_screen_title, shown_key
 from nvitop.gui.view.panels.process import (
     TAG,

@@ -13,13 +13,12 @@ from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import Column
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import DIM, HEADING, IDLE, OWN, PLAIN, WARNING, Role, Style
+from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.theme import DIM, HEADING, IDLE, OWN, PLAIN, WARNING, Role, Style
 from nvitop.gui.render.width import safe
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.lists import list_sort, listed_users, order_arrow
+from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.process_rows import UserSummary, processes_of
 from nvitop.gui.view.charts import draw_history, draw_ruler
 from nvitop.gui.view.hints import draw_screen_title
