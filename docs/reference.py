@@ -21,7 +21,7 @@ PAGES: dict[str, tuple[str, str]] = {
         'Devices',
         """
         device api.device.processes:ProcessUsage api.device.processes:AccountedProcess
-        api.device.clock:SupportedClocks api.device.utilization:EncoderStats
+        api.device.sensors:SupportedClocks api.device.utilization:EncoderStats
         api.device.health:RemappingHistogram api.device.health:RetiredPage
         """,
     ),

@@ -6,17 +6,21 @@ import builtins
 import contextlib
 import doctest
 import importlib
+import inspect
 import os
 import pathlib
 import pkgutil
 import pydoc
 import re
+import sys
 from typing import Any, Iterator
 from unittest import mock
 
 import pytest
 
 import nvitop
+from docs.reference import FOLDER, PAGES, page
+from nvitop import api
 from nvitop.sampling import events
 from tests.api.machines import machine as make_machine
 
@@ -131,3 +135,20 @@ def test_names_in_docstrings_exist() -> None:
     assert len(EXAMPLES) > 20
     unknown = {name for name in found if '.' not in name or name.startswith('nvitop.')} - defined
     assert not {name for name in unknown if pydoc.locate(name) is None}
+
+
+# The reference, which is made from them
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason='signatures look different')
+@pytest.mark.parametrize('name', PAGES)
+def test_pages_are_current(name: str) -> None:
+    assert (FOLDER / f'{name}.md').read_text(encoding='utf-8') == page(name), (
+        'run: make update-docs'
+    )
+
+
+def test_every_public_name_is_on_a_page() -> None:
+    text = '\n'.join(path.read_text(encoding='utf-8') for path in FOLDER.glob('*.md'))
+    names = {name for name in dir(api) if inspect.isclass(getattr(api, name))} - {'NVMLError'}
+    assert {name for name in names if not re.search(rf'`{name}\b', text)} == set()

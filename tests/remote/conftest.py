@@ -7,13 +7,31 @@ import pathlib
 import shutil
 import socket
 import subprocess
+import sys
+import time
 from typing import Callable, Iterator
 
 import pytest
 
+from nvitop.remote.source import RemoteSource
+from nvitop.sampling.types import Demand, Sample
 from tests.programs import ROOT
-from tests.remote.stand_in import add_nvitop
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
+
+
+def add_nvitop(folder: pathlib.Path) -> None:
+    nvitop = folder / 'nvitop'
+    nvitop.write_text(f'#!/bin/sh\nexec {sys.executable} -m nvitop "$@"\n')
+    nvitop.chmod(0o755)
+
+
+def until(source: RemoteSource, condition: Callable[[Sample], object], demand: Demand) -> Sample:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        sample = source.sample(demand)
+        if condition(sample):
+            return sample
+    raise AssertionError(f'still {source.origin}, {sample.sequence}')
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from nvitop.remote.smi import SmiError, read_smi
 from nvitop.remote.source import RemoteSource
 from nvitop.sampling.types import Demand, Sample
-from tests.remote.stand_in import until
+from tests.remote.conftest import until
 
 pytestmark = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell')
 

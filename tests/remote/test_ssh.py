@@ -19,7 +19,7 @@ from nvitop.remote.source import RemoteError, RemoteSource, explain, ssh_command
 from nvitop.sampling.serialization import dumps_demand, loads_demand
 from nvitop.sampling.types import Demand, DeviceKey, ProcessKey
 from tests.command_run import CommandRun
-from tests.remote.stand_in import until
+from tests.remote.conftest import until
 from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell')
