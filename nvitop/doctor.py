@@ -11,7 +11,7 @@ import pathlib
 import platform
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Literal, NamedTuple, Tuple
 
 from nvitop import api
 from nvitop.api import libcuda, libnvml
@@ -21,11 +21,10 @@ from nvitop.basics.text import printable_lines
 from nvitop.basics.units import NA
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
-from nvitop.console.config import read_config
 from nvitop.console.driver import simulate
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.health import findings
-from nvitop.platforms import config_file, stuck_calls, surroundings
+from nvitop.platforms import stuck_calls, surroundings
 from nvitop.platforms.kernel import is_superuser
 from nvitop.sampling.threads import Watchdog, call_with_limit
 from nvitop.version import __version__
@@ -33,6 +32,9 @@ from nvitop.version import __version__
 if TYPE_CHECKING:
     from nvitop.api.device import Device, MigDevice
     from nvitop.api.process import GpuProcess
+
+    #: A GPU, and what it has reported so far: texts, MIG devices, processes.
+    _Reading = Tuple[Device, Dict[str, str], List[Dict[str, str]], List[Dict[str, str]]]
 
 PROGRAM = 'nvitop doctor'
 #: Time limit (seconds) of the capture of one GPU.
@@ -79,17 +81,17 @@ def capture_text() -> str:
         f'missing functions: {", ".join(sorted(libnvml.UNKNOWN_FUNCTIONS)) or "none"}',
     ]
     gpus = []
-    readings = {device.physical_index: _Reading(device) for device in api.Device.all()}
-    steps = {gpu: reading.read for gpu, reading in readings.items()}
+    readings: dict[int, _Reading] = {d.physical_index: (d, {}, [], []) for d in api.Device.all()}
+    steps = {gpu: functools.partial(_read, *reading) for gpu, reading in readings.items()}
     outcomes = Watchdog(PROGRAM).run(steps, limit=GPU_SECONDS)
-    for gpu, reading in readings.items():
+    for gpu, (_, all_texts, migs, processes) in readings.items():
         if outcomes[gpu].timed_out:
             comments.append(f'GPU {gpu}: no response for {GPU_SECONDS:.0f} s')
         elif outcomes[gpu].error is not None:
             comments.append(f'GPU {gpu}: {outcomes[gpu].error}')
         # What is read later is not part of it.
-        texts = dict(reading.texts)
-        gpus.append(capture.CapturedGpu(texts, [*reading.migs], [*reading.processes]))
+        texts = dict(all_texts)
+        gpus.append(capture.CapturedGpu(texts, [*migs], [*processes]))
         missing: dict[str, list[str]] = {}
         for name, text in texts.items():
             if capture.is_missing(text):
@@ -103,23 +105,19 @@ def capture_text() -> str:
     return capture.toml_text(values, '\n'.join(comments))
 
 
-class _Reading:
-    """What a GPU has reported so far, because it may hang at the next query."""
-
-    def __init__(self, device: Device) -> None:
-        self._device = device
-        self.texts: dict[str, str] = {}
-        self.migs: list[dict[str, str]] = []
-        self.processes: list[dict[str, str]] = []
-
-    def read(self) -> None:
-        device = self._device
-        with stuck_calls.calling(device.physical_index), device.oneshot():
-            for metric in (*METRICS, *EXTENDED_METRICS):
-                self.texts[metric.name] = _shown(device, metric)
-            self.migs += map(_mig_texts, device.mig_devices())
-            processes = [*device.processes().values()][:MAX_PROCESSES]
-        self.processes += map(_process_texts, processes)
+def _read(
+    device: Device,
+    texts: dict[str, str],
+    migs: list[dict[str, str]],
+    processes: list[dict[str, str]],
+) -> None:
+    """Add what a GPU reports, one value after the other: it may hang at the next query."""
+    with stuck_calls.calling(device.physical_index), device.oneshot():
+        for metric in (*METRICS, *EXTENDED_METRICS):
+            texts[metric.name] = _shown(device, metric)
+        migs += map(_mig_texts, device.mig_devices())
+        listed = [*device.processes().values()][:MAX_PROCESSES]
+    processes += map(_process_texts, listed)
 
 
 def _mig_texts(mig: MigDevice) -> dict[str, str]:
@@ -212,7 +210,7 @@ def make_parser() -> ArgumentParser:
 def main(arguments: list[str]) -> int:
     """Run ``nvitop doctor`` with the arguments after that word; return the exit status."""
     options = make_parser().parse(arguments)
-    return lifecycle.run(PROGRAM, functools.partial(_run, options))
+    return lifecycle.run(PROGRAM, lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -303,9 +301,8 @@ def _check_gpus() -> Check:
 
 
 def _check_place() -> Check:
-    place = {'linux': 'Linux', 'wsl': 'WSL', 'windows': 'Windows', 'macos': 'macOS'}.get(
-        surroundings(), 'in a container'
-    )
+    names = {'linux': 'Linux', 'wsl': 'WSL', 'windows': 'Windows', 'macos': 'macOS'}
+    place = names.get(surroundings(), 'in a container')
     versions = f'Python {platform.python_version()}, psutil {_version("psutil")}'
     text = f'{place}, {platform.machine()}, {versions}'
     # Outside of PID namespaces, PID 2 is the kernel's.
@@ -354,36 +351,14 @@ def _check_permissions() -> Check:
 
 
 def _check_terminal() -> Check:
-    term = os.environ.get('TERM', '')
-    encoding = (sys.stdout.encoding or '').lower()
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     size = os.get_terminal_size(sys.stdout.fileno()) if is_terminal else None
     shape = f'{size.columns} × {size.lines}' if size else 'input or output is redirected'
-    text = ', '.join([term or 'TERM is not set', shape, encoding])
-    if is_terminal and term in ('', 'dumb', 'unknown'):
-        return Check(f'{text}\nTry: TERM=xterm-256color nvitop', 'failed')
-    if size and (size.columns < 40 or size.lines < 6):
-        return Check(f'{text}\nThe monitor needs 40 × 6 characters.', 'failed')
+    encoding = (sys.stdout.encoding or '').lower()
+    text = f'{os.environ.get("TERM") or "TERM is not set"}, {shape}, {encoding}'
     if encoding.replace('-', '') != 'utf8':
         return Check(f'{text}\nOnly ASCII is drawn; try LC_ALL=C.UTF-8.', 'limited')
     return Check(text)
-
-
-class _Anything(Tuple[str, ...]):
-    """Contains every word: the names of columns and actions are checked by the monitor."""
-
-    def __contains__(self, word: object) -> bool:
-        return True
-
-
-def _check_config() -> Check:
-    path = config_file()
-    if not os.path.exists(path):
-        return Check(f'no file ({path})')
-    problems = read_config(path, {'columns': _Anything(), 'keys': _Anything()}).problems
-    if problems:
-        return Check('\n'.join(map(str, problems)), 'failed')
-    return Check(path)
 
 
 def _version(package: str) -> str:
@@ -404,7 +379,6 @@ CHECKS: dict[str, Callable[[], Check]] = {
     'CUDA': _check_cuda,
     'permissions': _check_permissions,
     'terminal': _check_terminal,
-    'configuration': _check_config,
 }
 #: Checks that call the driver.
 _OF_DRIVER = ('driver', 'GPUs', 'CUDA')
@@ -412,23 +386,24 @@ _OF_DRIVER = ('driver', 'GPUs', 'CUDA')
 
 def run_checks() -> Iterator[tuple[str, Check]]:
     """Run the checks. One that raises or does not end in time fails; without a driver, GPUs are left out."""
-    failed: set[str] = set()
+    has_driver = True
     watchdog = Watchdog(PROGRAM)
     for name, check in CHECKS.items():
-        if name == 'GPUs' and failed & {'NVML binding', 'driver'}:
+        if name == 'GPUs' and not has_driver:
             continue
         step = functools.partial(_call_driver, check) if name in _OF_DRIVER else check
         outcome = watchdog.run({name: step}, limit=CHECK_SECONDS)[name]
-        error, text = outcome.error, f'{type(outcome.error).__name__}: {outcome.error}'
+        error, result = outcome.error, outcome.value
         if outcome.timed_out and name in _OF_DRIVER:
-            text = libnvml.explain_silence(CHECK_SECONDS)
+            result = Check(libnvml.explain_silence(CHECK_SECONDS), 'failed')
         elif outcome.timed_out:
             text = f'not known after {CHECK_SECONDS:.0f} s; a file system or a device may hang'
-        elif isinstance(error, TimeoutError):
-            text = str(error)
-        result = Check(text, 'failed') if outcome.timed_out or error else outcome.value
-        if result.state == 'failed':
-            failed.add(name)
+            result = Check(text, 'failed')
+        elif error:
+            text = '' if isinstance(error, TimeoutError) else f'{type(error).__name__}: '
+            result = Check(f'{text}{error}', 'failed')
+        if name == 'driver':
+            has_driver = result.state == 'ok'
         yield name, result
 
 
