@@ -1,14 +1,55 @@
+"""A machine with one GPU and one process for tests of the collector."""
+
 from __future__ import annotations
 
-from typing import Iterator
+import os
+import threading
+from typing import Any, Iterator
 
 import pytest
 
 from nvitop import ResourceMetricCollector, simulation
 from nvitop.sampling import threads
+from tests.api.machines import machine as make_machine
 from tests.clock import Clock
-from tests.collector.machines import NEVER, machine
 from tests.waiting import PATIENCE
+
+#: An interval so long that only the test takes samples.
+NEVER = 3600.0
+
+ONE_GPU = """
+description = "for the tests of the collector"
+[[gpu]]
+model = "H100"
+temperature = 44
+gpu_utilization = 61
+memory_utilization = 37
+power_usage = 312.5
+power_limit = 600
+memory_total = "80 GiB"
+memory_reserved = 0
+memory_base = 0
+[[process]]
+gpus = [0]
+command = ["train"]
+memory = "30 GiB"
+sm = 40
+memory_utilization = 20
+"""
+
+
+def machine(text: str = ONE_GPU, **options: Any) -> simulation.Machine:
+    """Return a machine; its processes are this one by default."""
+    return make_machine(text, **{'processes': [os.getpid()], **options})
+
+
+def sampling_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == 'nvitop-collector']
+
+
+def scopes(metrics: dict[str, float]) -> set[str]:
+    """Return names of metrics without the metric and the statistic."""
+    return {key.rpartition('/')[0].rpartition('/')[0] for key in metrics}
 
 
 @pytest.fixture(autouse=True)

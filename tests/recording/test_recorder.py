@@ -22,7 +22,7 @@ from tests.recording.virtual_clock import (
     samples_of,
     simulated_samples,
 )
-from tests.sampling.clocked_machine import ClockedMachine
+from tests.sampling.conftest import ClockedMachine
 
 
 def test_samples_are_stored_as_they_were(bench: ClockedMachine, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ from tests.recording.virtual_clock import (
     rows_below_first,
     simulated_samples,
 )
-from tests.sampling.clocked_machine import ClockedMachine
+from tests.sampling.conftest import ClockedMachine
 
 INTERVAL = 2.0
 #: Keys that lead to each screen.

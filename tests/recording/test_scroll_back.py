@@ -16,7 +16,7 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Sample
 from tests.gui.headless import HeadlessTerminal
 from tests.recording.virtual_clock import SimpleMachine, rows_below_first, simulated_samples
-from tests.sampling.clocked_machine import ClockedMachine
+from tests.sampling.conftest import ClockedMachine
 
 ORIGIN = LIVE._replace(can_travel=True)
 

@@ -11,7 +11,7 @@ from nvitop.recording.reader import Recording
 from nvitop.recording.recorder import RECORDED, Recorder
 from nvitop.recording.store import USAGE_SUMS
 from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, ProcessKey, Sample
-from tests.sampling.clocked_machine import ClockedMachine
+from tests.sampling.conftest import ClockedMachine
 from tests.sampling.fakes import device_sample, process_sample
 
 #: Tue Nov 14 22:13:20 2023 UTC: the time of the first sample, within a minute.

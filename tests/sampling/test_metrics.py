@@ -1,19 +1,24 @@
-"""The table of metrics: everything else is derived from it."""
+"""The table of metrics: everything else is derived from it; what is implausible."""
 
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
 
 from nvitop import simulation
+from nvitop.api.device.base import ImpossibleAnswer
 from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS, METRICS_BY_NAME, UNITS
 from nvitop.console.options import Options
 from nvitop.gui.report import report_text
 from nvitop.health import RULE_METRICS
 from nvitop.sampling import REPORT_METRICS, LiveSource, Sample
+from nvitop.sampling.counters import EnergyCounters
+from nvitop.sampling.device_reader import value_of
 from tests.programs import run_python
+from tests.sampling.fakes import device_sample
 
 ALL_METRICS = (*METRICS, *EXTENDED_METRICS, *LISTS)
 
@@ -125,3 +130,44 @@ def test_a_report_shows_only_metrics_of_the_report(scenario: str) -> None:
     for width in (60, 79, 100, 160):
         whole = report_text(sample, Options(), width=width, colors=256)
         assert report_text(without(sample), Options(), width=width, colors=256) == whole
+
+
+@pytest.mark.parametrize(
+    ('name', 'raw', 'words'),
+    [
+        ('gpu_utilization', 101, '101 %'),
+        ('memory_utilization', 4_000_000_000, '4000000000 %'),
+        ('fan_speed', 4_000_000_000, '4000000000 %'),
+        ('temperature', 4_294_967_294, '°C'),
+        ('temperature', 300, '300 °C'),
+        ('temperature', -3, '-3 °C'),
+        ('power_usage', 4_200_000_000, '4.2 MW is implausible'),
+        ('sm_clock', 99_999_999, '100 THz'),
+        ('memory_percent', math.nan, 'not a number'),
+        ('memory_used', '1 GiB', 'not a number'),
+    ],
+)
+def test_implausible_values_are_refused(name: str, raw: object, words: str) -> None:
+    with pytest.raises(ImpossibleAnswer, match=words):
+        value_of(METRICS_BY_NAME[name], raw)
+
+
+def test_impossible_jump_of_the_energy_counter_is_dropped_once() -> None:
+    counters = EnergyCounters()
+    kept, problems = [], []
+    for now, joules in enumerate([9e6, 9e6 + 700, 9e9, 9e6 + 2100, 9e6 + 2800, None]):
+        gpu = device_sample(0, power_limit_mw=700_000, total_energy_joules=joules)
+        (checked,), found = counters.check([gpu], float(now))
+        kept.append(checked.total_energy_joules)
+        problems += found
+    assert kept == [9e6, 9e6 + 700, None, 9e6 + 2100, 9e6 + 2800, None]
+    (problem,) = problems
+    assert (problem.what, problem.kind) == ('total_energy', 'impossible')
+
+
+def test_a_counter_may_be_read_late_and_the_limit_exceeded_for_a_moment() -> None:
+    counters = EnergyCounters()
+    for now, joules, is_kept in ((0.0, 0.0, True), (1.0, 6000.0, True), (2.0, 12_600.0, False)):
+        gpu = device_sample(0, power_limit_mw=700_000, total_energy_joules=joules)
+        (checked,), _ = counters.check([gpu], now)
+        assert (checked.total_energy_joules is not None) == is_kept, now

@@ -26,7 +26,7 @@ from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
 from nvitop.select import command as select_command
 from tests.clock import Clock
-from tests.sampling.clocked_machine import statuses
+from tests.sampling.conftest import statuses
 
 pytestmark = pytest.mark.skipif(sys.platform == 'win32', reason='folders are named like bus IDs')
 
