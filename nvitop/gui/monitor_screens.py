@@ -29,7 +29,8 @@ from nvitop.gui.view.screens.environ import draw_environ, environ_lines, owner_l
 from nvitop.gui.view.screens.help import draw_columns, draw_help
 from nvitop.gui.view.screens.main import draw_main_screen
 from nvitop.gui.view.screens.metrics import draw_metrics
-from nvitop.gui.view.screens.problems import DETAIL, WITH_DETAIL, draw_events, draw_problems
+from nvitop.gui.view.screens.problems import detail_height as problem_height
+from nvitop.gui.view.screens.problems import draw_events, draw_problems
 from nvitop.gui.view.screens.signal import draw_signal
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.screens.users import detail_height, draw_users
@@ -204,7 +205,7 @@ PROBLEMS = ScreenSpec(
     menu=('h', 'Enter', 'F6', '/', 'n N', '\\', 'z', 'q'),
     lines=listed_problems,
     demand=problems_demand,
-    margins=lambda state: (1, DETAIL if state.height >= WITH_DETAIL else 0),
+    margins=lambda state: (1, problem_height(state)),
     texts=lambda state: [
         f'{line.where} {line.what} {line.reason}' for line in listed_problems(state)
     ],

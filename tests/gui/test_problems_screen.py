@@ -38,11 +38,11 @@ def troubled(width: int, height: int = 24, simulated: str = '') -> AppState:
 def test_cards_have_severity_advice_and_time_and_the_last_one_what_is_missing() -> None:
     lines = [line.strip('│ ') for line in lines_of(troubled(120))]
     assert lines[1].startswith('╭─ Problems 1 now, 1 past')
-    assert re.match('► ● failed +GPU 1  temperature unreadable: unknown driver error', lines[2])
+    assert re.match('► ● failed +GPU 1 +temperature unreadable: unknown driver error', lines[2])
     assert lines[2].endswith('since 03:04:05')
     assert re.match('○ past +GPU 0:2  status: Invalid Argument', lines[4])
     assert lines[4].endswith('last 03:04:05')
-    assert re.match('· +Not available  power usage and 3 more: several GPUs', lines[6])
+    assert re.match('· +Not available  power usage and 3 more', lines[6])
 
 
 def test_failed_signal_is_listed_as_a_problem() -> None:
@@ -52,4 +52,5 @@ def test_failed_signal_is_listed_as_a_problem() -> None:
     state, _ = update_all(state, (ClockTicked(99.0, NOW), KeyPressed('!')))
     text = text_of(state)
     assert f'process {key.pid}  SIGTERM: not permitted' in text
-    assert 'SIGTERM: not permitted (past: once, 03:04:05)' in text
+    assert re.search('PROBLEM +SIGTERM: not permitted', text)
+    assert re.search('SEEN +once, 03:04:05', text)

@@ -110,20 +110,11 @@ def missing_values(lines: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
     missing = [line for line in lines if not line.is_failure]
     if len(missing) < 2:
         return tuple(missing)
-    reasons = '; '.join(
-        f'{", ".join(map(value_words, line.what.split(", ")))}: {line.reason} ({line.where})'
-        for line in missing
-    )
-    names = [name for line in missing for name in line.what.split(', ')]
-    line = missing[0]._replace(
-        where='Not available',
-        what=', '.join(dict.fromkeys(names)),
-        reason=reasons,
-        value_count=len({*names}),
-        brief=missing[0].where if len({each.where for each in missing}) == 1 else 'several GPUs',
-        device=None,
-    )
-    return (line,)
+    names = dict.fromkeys(name for line in missing for name in line.what.split(', '))
+    reasons = '; '.join(f'{line.reason} {line.where}' for line in missing)
+    where, what = 'Not available', ', '.join(names)
+    line = missing[0]._replace(where=where, what=what, reason=reasons, device=None)
+    return (line._replace(value_count=len(names)),)
 
 
 def _without_explained(rows: list[ProblemCount]) -> list[ProblemCount]:

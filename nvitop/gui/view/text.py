@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterable, Sequence, Tuple
 
 from nvitop.gui.model.format import EIGHTHS, NOT_AVAILABLE
 from nvitop.gui.model.table import Item, fit
@@ -39,6 +39,22 @@ def draw_message(buf: Buffer, area: Rect, text: str, style: Style = PLAIN) -> No
     """Draw safe text in place of the lines of a list, wrapped to the width of ``area``."""
     for i, line in enumerate(wrap(text, max(2, area.width - 2))[: area.height]):
         buf.write(area.x + 1, area.y + i, line, style)
+
+
+def draw_facts(buf: Buffer, area: Rect, facts: Iterable[tuple[str, str]], label_cells: int) -> int:
+    """Draw labels and safe texts next to them, wrapped, as far as they fit; return the number of rows.
+
+    Without ``label_cells`` there are no labels.
+    """
+    y = area.y
+    for label, text in facts:
+        lines = wrap(text, max(2, area.width - label_cells))[: area.bottom - y]
+        if lines and label_cells:
+            buf.write(area.x, y, clip(label, label_cells - 1), HEADING)
+        for line in lines:
+            draw_text(buf, area.x + label_cells, y, line)
+            y += 1
+    return y - area.y
 
 
 KEY = Style(Role.KEY, bold=True, italic=True)

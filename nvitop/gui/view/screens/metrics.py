@@ -12,7 +12,7 @@ from nvitop.gui.model.choices import PROCESS_TRAFFIC
 from nvitop.gui.model.columns import owner_text
 from nvitop.gui.model.device_columns import value_of
 from nvitop.gui.render.buffer import Buffer, Rect
-from nvitop.gui.render.theme import DIM, HEADING, PLAIN, Role, Style
+from nvitop.gui.render.theme import Role, Style
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.process_rows import devices_without_list
@@ -20,6 +20,7 @@ from nvitop.gui.view.charts import MetricLine, draw_ruler, draw_series, history_
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.panels.device import device_line
 from nvitop.gui.view.screens.main import ruler_of
+from nvitop.gui.view.text import draw_facts
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceSample, ProcessKey, ProcessSample
 
@@ -53,10 +54,8 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         buf.write(1, y, text, Style(Role.ERROR))
         y += 1
     else:
-        for label, text in _facts(process, buf.width)[: max(0, buf.height - 12)]:
-            buf.write(1, y, label, HEADING)
-            buf.write(1 + _LABEL, y, text, DIM if text == fmt.NOT_AVAILABLE else PLAIN)
-            y += 1
+        room = Rect(1, 1, buf.width - 2, max(0, buf.height - 12))
+        y += draw_facts(buf, room, _facts(process, buf.width), _LABEL)
     series = [
         each
         for each in _series(state, key, process, device)
@@ -85,9 +84,7 @@ def _facts(process: ProcessSample, width: int) -> list[tuple[str, str]]:
         ('DIRECTORY', clip_left(directory, room)),
     ]
     command = fmt.format_command(process.command, process.status, name=process.name)
-    lines = wrap(command, room, _COMMAND_LINES)
-    labels = ['COMMAND'] + [''] * (_COMMAND_LINES - 1)
-    return [*facts, *zip(labels, lines)]
+    return [*facts, ('COMMAND', ' '.join(wrap(command, room, _COMMAND_LINES)))]
 
 
 def _why_missing(state: AppState, key: ProcessKey, device: DeviceSample | None) -> str:

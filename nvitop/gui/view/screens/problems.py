@@ -11,26 +11,33 @@ from nvitop.gui.model import format as fmt
 from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, ERROR, PLAIN, WARNING, Role, Style
-from nvitop.gui.render.width import cell_width, clip, safe, wrap
+from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import listed_problems
 from nvitop.gui.state.navigation import current_line, lines_layout
-from nvitop.gui.state.problems import ProblemCount
+from nvitop.gui.state.problems import ProblemCount, problem_lines
+from nvitop.gui.state.process_rows import is_on
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.table import draw_table
-from nvitop.gui.view.text import draw_message, draw_section
+from nvitop.gui.view.text import draw_facts, draw_message, draw_section
 from nvitop.health.types import value_words
 from nvitop.sampling.types import STATUS
 
 _CURSOR = Style(Role.KEY, bold=True)
 #: Kinds of problems after which a device still responds.
 _WARNINGS = frozenset({'impossible', 'slow'})
-#: Cells of the word for the severity, and of the marks before it.
-_WORD, _INDENT = 10, 4
-#: Minimum width of the screen for times next to problems.
-_WITH_TIMES = 60
-#: Rows of the detail of the selected problem, with the line above it; minimum height of a screen with it.
-DETAIL, WITH_DETAIL = 6, 16
+#: Cells of the marks and of the word for the severity; maximum width of the column of subjects.
+_INDENT, _WORD, _WIDEST_SUBJECT = 4, 10, 16
+#: Minimum width of the screen for words about the severity, times, and labels in the detail.
+_WIDE = 60
+#: Rows of the detail of the selected problem, with the line above it.
+_DETAIL = 7
+#: Cells of the labels in the detail.
+_LABEL = 11
+
+
+def detail_height(state: AppState) -> int:
+    return max(0, min(_DETAIL, state.height - 3))  # the title, and at least one card
 
 
 def _what(line: ProblemCount) -> str:
@@ -57,62 +64,87 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     """Draw the screen: a card of two rows for each problem, and the selected one in full."""
     lines, layout, cursor = listed_problems(state), lines_layout(state), current_line(state)
     draw_screen_title(buf, state, [_title(lines), 'Problems'])
+    is_wide = buf.width >= _WIDE
+    widest = max((cell_width(safe(each.where)) for each in lines if each.is_failure), default=0)
+    subject = min(widest, _WIDEST_SUBJECT) + 2 if is_wide else 0
     for number in layout.shown:
         y = layout.row_of(number)
-        _draw_card(buf, y, lines[number], state, is_current=number == cursor)
+        if number == cursor:
+            buf.write(0, y, '►', _CURSOR)
+        _draw_card(buf, y, lines[number], state, subject)
     if not lines:
         text = 'No problem matches the filter' if state.problem_query else 'No problems'
         draw_message(buf, layout.area, text, DIM)
     elif layout.area.bottom + 1 < buf.height and cursor is not None:
         y = layout.row_of(layout.shown.stop)
         draw_section(buf, y, safe(lines[cursor].where))
-        below = Rect(0, y + 1, buf.width, buf.height - 1 - y)
-        draw_message(buf, below, _in_full(lines[cursor], state, below))
+        facts = _facts(lines[cursor], state)
+        label = min(max(_LABEL, *(cell_width(name) + 2 for name, _ in facts)), buf.width // 4)
+        below = Rect(1, y + 1, buf.width - 2, buf.height - 1 - y)
+        draw_facts(buf, below, facts, label if is_wide else 0)
 
 
-def _draw_card(
-    buf: Buffer, y: int, line: ProblemCount, state: AppState, *, is_current: bool
-) -> None:
-    """Draw a problem in two rows."""
+def _draw_card(buf: Buffer, y: int, line: ProblemCount, state: AppState, subject: int) -> None:
+    """Draw a problem in two rows; ``subject`` is the width of the column of subjects, 0 if narrow."""
     mark, word, style = _severity(line)
-    if is_current:
-        buf.write(0, y, '►', _CURSOR)
     buf.write(2, y, mark, style)
-    x = _INDENT + max(_WORD, buf.write(_INDENT, y, word, style))
-    begin, when = ('since', line.first) if line.is_current else ('last', line.last)
-    time = f'{begin} {fmt.format_moment(when, state.timestamp)}' if line.is_failure else ''
-    end = buf.width - (cell_width(time) + 2 if buf.width >= _WITH_TIMES and time else 0)
-    subject = safe(f'{line.where}  ')
+    left, time = _INDENT, ''
+    if subject:
+        buf.write(left, y, word, style)
+        left += _WORD
+        begin, when = ('since', line.first) if line.is_current else ('last', line.last)
+        time = f'{begin} {fmt.format_moment(when, state.timestamp)}' if line.is_failure else ''
+    end = buf.width - (cell_width(time) + 2 if time else 0)
     text_style = PLAIN if line.is_failure and line.is_current else DIM
-    x += buf.write(x, y, subject, text_style._replace(bold=line.is_failure), width=max(0, end - x))
-    reason = safe(line.brief or line.reason)
+    where = safe(f'{line.where}  ')
+    x = left + buf.write(
+        left, y, where, text_style._replace(bold=line.is_failure), width=end - left
+    )
+    if cell_width(where) <= subject:
+        x = left = left + subject
+    is_many = line.device is None and not line.is_failure  # the detail has the reasons
+    reason = '' if is_many else safe(line.brief or line.reason)
     text = f'{safe(_what(line))}: {reason}' if reason else safe(_what(line))
     buf.write(x, y, clip(text, max(0, end - x)), text_style)
-    if end < buf.width:
-        buf.write(end + 2, y, time, DIM)
-    left = _INDENT + _WORD
-    advice = safe(line.action)
-    buf.write(left, y + 1, clip(advice, max(0, buf.width - left)), DIM)
+    buf.write(end + 2, y, time, DIM)
+    buf.write(left, y + 1, clip(safe(line.action), max(0, buf.width - left)), DIM)
 
 
 def _title(lines: tuple[ProblemCount, ...]) -> str:
     failures = [line.is_current for line in lines if line.is_failure]
-    return f'Problems {sum(failures)} now, {len(failures) - sum(failures)} past'
+    now, past = sum(failures), len(failures) - sum(failures)
+    return f'Problems {now} now' + (f', {past} past' if past else '') if failures else 'No problems'
 
 
-def _in_full(line: ProblemCount, state: AppState, area: Rect) -> str:
-    """Return the whole problem in words, with its times and what to do, as far as they fit."""
+def _facts(line: ProblemCount, state: AppState) -> list[tuple[str, str]]:
+    """Return the whole problem in words: what, what to do, when, and whose processes it concerns."""
+    if not line.is_failure:
+        missing = [
+            each for each in problem_lines(state.shown_tally.problems) if not each.is_failure
+        ]
+        names = [', '.join(map(value_words, each.what.split(', '))) for each in missing]
+        return [
+            (safe(each.where), safe(f'{name}: {each.reason}')) for each, name in zip(missing, names)
+        ]
     first, last = (fmt.format_moment(when, state.timestamp) for when in (line.first, line.last))
     often = f'in {line.times} samples'
     if line.is_current:
         times = f'now, since {first}' if line.times == 1 else f'now, {often} since {first}'
     else:
-        times = f'past: once, {last}' if line.times == 1 else f'past: {often}, {first} to {last}'
-    names = ', '.join(value_words(name) for name in line.what.split(', '))
-    text = safe(f'{names}: {line.reason}' if line.reason else names)
-    action = f'. {line.action}' if line.action else ''
-    forms = (f'{text} ({times}){action}', f'{text}{action}', text)
-    return next((form for form in forms if len(wrap(form, area.width - 2)) <= area.height), text)
+        times = f'once, {last}' if line.times == 1 else f'{often}, {first} to {last}'
+    what = ', '.join(map(value_words, line.what.split(', ')))
+    users = {
+        process.key.pid: process.username or 'unknown user'
+        for process in state.shown.processes
+        if line.device is not None and is_on(process.key.device, line.device)
+    }
+    facts = (
+        ('PROBLEM', f'{what}: {line.reason}' if line.reason else what),
+        ('ADVICE', line.action),
+        ('SEEN', times),
+        ('PROCESSES', ', '.join(f'{pid} {user}' for pid, user in users.items())),
+    )
+    return [(label, safe(text)) for label, text in facts if text]
 
 
 #: Kinds of events that need attention, and those about the recorder only.
