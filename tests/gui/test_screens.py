@@ -1,25 +1,44 @@
-"""Screens: keys that work on each, cursors, messages, and what they share."""
+"""Screens: first line, hints, help, problems, charts, and what all screens share."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from nvitop.gui.model.choices import Screen
-from nvitop.gui.monitor_screens import SCREENS
-from nvitop.gui.render.theme import Role
+from nvitop.gui.model.choices import Screen, Sort, ViewState
+from nvitop.gui.monitor_screens import MONITOR, SCREENS
+from nvitop.gui.render.ansi import to_ascii
+from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.theme import Role, Style
 from nvitop.gui.state.app_state import AppState, Notice
 from nvitop.gui.state.bindings import BINDINGS
-from nvitop.gui.state.events import EnvironmentRead, KeyPressed, SampleArrived
+from nvitop.gui.state.events import (
+    ClockTicked,
+    EnvironmentRead,
+    KeyPressed,
+    MousePressed,
+    PastShown,
+    Quit,
+    SampleArrived,
+    SignalSent,
+    Travel,
+)
+from nvitop.gui.state.help_contents import help_lines, key_groups
 from nvitop.gui.state.lists import listed_users
 from nvitop.gui.state.navigation import current_line
 from nvitop.gui.state.update import update
+from nvitop.gui.view.charts import Ruler, draw_history, draw_ruler
 from nvitop.owner.types import Layer, Owner, make_owner
-from nvitop.sampling.types import Problem
-from tests.gui.drawing import frame_on, lines_of, lines_on, state_on, text_of
+from nvitop.sampling.types import DeviceKey, Origin, Problem
+from tests.gui.drawing import click_on, frame_on, lines_of, lines_on, state_on, text_of
 from tests.gui.driving import after, keys_that_open, press, pressed, update_all
-from tests.gui.samples import ENVIRONMENT, SAMPLES
+from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of
 
 pytestmark = pytest.mark.usefixtures('utc')
+
+
+# Screens: keys that work on each, cursors, messages, and what they share
 
 
 #: Keys before the key that is tested. Some keys work only in some of these situations.
@@ -181,3 +200,263 @@ def test_small_screen_shows_the_minimum_size(width: int, height: int) -> None:
     lines = [line.strip() for line in lines_on('h100x8', width, height)]
     assert sum(map(bool, lines)) == 1
     assert 'too small'.startswith(''.join(lines)[:9].rstrip('.'))
+
+
+# The first line of a screen: title, badges, keys, and the input line in its place
+
+
+@pytest.mark.parametrize('simulated', ['', 'lost'])
+@pytest.mark.parametrize('keys', ['t', '!', 'U', 'C', 'h', 'Down Enter', 'Down e'])
+def test_every_title_has_the_badges_of_a_frozen_and_a_simulated_machine(
+    keys: str, simulated: str
+) -> None:
+    for name in ('lost', 'processes200', 'hostile'):
+        sample = SAMPLES[name]._replace(simulated=simulated)
+        line = lines_on(sample, 40, 12, 'z', *keys.split())[0]
+        assert '[PAUSED' in line
+        assert ('[SIM' in line) is bool(simulated)
+
+
+@pytest.mark.parametrize(
+    ('origin', 'badge'),
+    [
+        (Origin(is_live=False, speed=2.0), '[REPLAY 03:04:05 ×2]'),
+        (Origin(is_live=False, is_paused=True), '[REPLAY 03:04:05 paused]'),
+        (Origin(host='gpu07'), '[gpu07]'),
+        (Origin(host='gpu\x1b[2J07', trouble='no samples for 12 s'), 'no samples for 12 s]'),
+    ],
+)
+@pytest.mark.parametrize('keys', ['', 't', '!'])
+def test_origin_of_samples_is_on_every_screen(origin: Origin, badge: str, keys: str) -> None:
+    state = state_on('h100x8', 120, 24, *keys.split())
+    state, _ = update(state, SampleArrived(state.sample, origin))
+    assert badge in lines_of(state)[0]
+    assert '\x1b' not in lines_of(state)[0]
+
+
+# The last row of a screen: keys that work now, and the keys that can follow a prefix
+
+
+HINTS = ViewState(shows_hints=True, flat=True)
+
+
+def state_with_hints(
+    keys: str = '', *, width: int = 120, height: int = 30, machine: str = 'h100x8'
+) -> AppState:
+    return state_on(machine, width, height, *keys.split(), view=HINTS)
+
+
+def last_row(keys: str = '', width: int = 120, height: int = 30) -> str:
+    return lines_of(state_with_hints(keys, width=width, height=height))[-1]
+
+
+def test_last_row_follows_the_selection() -> None:
+    before = ' h Help  ↑↓ Select  Tab GPU  \\ Filter  o Sort  ! Problems  u Users  / Search  t Tree  J Jobs  C Columns  q Quit'
+    assert last_row() == before
+    assert 'Enter Graphs  T Terminate  K Kill  e Env  Space Tag' in last_row('Down')
+    assert all(text in last_row('1') for text in ('↑↓ Other GPU', 'Enter GPU page'))
+    assert all('Esc Clear' in last_row(keys) for keys in ('1', 'Down Space', r'\ p Enter'))
+    assert 'Esc Clear' not in last_row('Down')
+    assert all(text in last_row('1 Enter') for text in ('↑↓ Select', 'Enter All GPUs'))
+    assert '↑↓ Select' in last_row('t')
+    assert (
+        ' Up Down Select '
+        in lines_of(state_on('h100x8', 120, 30, view=HINTS._replace(ascii=True)))[-1]
+    )
+    assert 'e Env' in last_row('t Down')
+    assert 'Esc Clear' in last_row('t Down Space')
+
+
+def test_last_row_names_only_keys_that_lead_somewhere() -> None:
+    assert last_row('h').startswith(' PgUp PgDn Scroll')
+    assert last_row('h', height=200) == ' / Search  q Back'
+    assert last_row('U').count('Back') == last_row('U U').count('Back') == 1
+
+
+@pytest.mark.parametrize(('key', 'example'), [('\\', 'user:'), ('F3', 'user:'), ('b', '-30m')])
+def test_empty_input_line_shows_what_can_be_typed(key: str, example: str) -> None:
+    state = press(state_with_hints()._replace(origin=Origin(can_travel=True)), key)[0]
+    assert example in lines_of(state)[0]
+    assert example not in lines_of(press(state, '1')[0])[0]
+
+
+@pytest.mark.parametrize('screen', SCREENS, ids=lambda screen: screen.value)
+def test_every_screen_names_the_key_that_leaves_it_at_any_width(screen: Screen) -> None:
+    for width in (40, 60, 80, 200):
+        line = last_row(' '.join(keys_that_open(screen)), width)
+        assert line.endswith(' Quit' if screen is Screen.MAIN else ' Back')
+        assert len(line) < width
+
+
+def test_click_on_a_hint_presses_its_key() -> None:
+    state = state_with_hints('Down')
+    for words, screen in (('Users', Screen.USERS), ('Graphs', Screen.METRICS)):
+        opened, _ = update(state, click_on(state, words))
+        assert opened.screen is screen
+        back, _ = update(opened, click_on(opened, 'Back'))
+        assert back.screen is Screen.MAIN
+    assert update(state, click_on(state, 'q Quit'))[1] == (Quit(0),)
+
+
+def test_sort_menu_names_every_order_and_its_words_can_be_clicked() -> None:
+    state = state_with_hints('o')
+    menu = lines_of(state)[-1]
+    assert menu == (
+        ' Sort by: n GPU  p PID  u USER  w JOB  g MEM GiB  s %SM  b %BW  i IDLE  c %CPU'
+        '  m %MEM  t TIME  (Shift: reverse)'
+    )
+    clicked, _ = update(state, click_on(state, 'MEM GiB  s'))
+    assert (clicked.sort, clicked.prefix) == (Sort('gpu_memory'), '')
+    assert lines_of(state_with_hints('F6'))[-1] == menu
+    # Without a last row, the menu covers the screen.
+    assert lines_of(state_on('h100x8', 120, 30, 'o'))[-1] == menu
+
+
+def test_narrow_sort_menu_takes_more_rows() -> None:
+    state = state_on('h100x8', 60, 30, 'o')
+    words = [words for _, words in state.keymap.next_keys(state.screen, state.prefix)]
+    menu = lines_of(state)[-4:]
+    assert all(any(each in line for line in menu) for each in words)
+    low = lines_of(state_on('one', 40, 8, 'o'))
+    assert low[-3].startswith('│ ')  # at most a third of the screen
+    assert low[-2].startswith(' Sort by: ')
+
+
+# The help screen
+
+
+@pytest.mark.parametrize('width', [40, 80, 300])
+def test_help_lists_every_key(width: int) -> None:
+    state = state_on('one', width, 400, 'h')
+    state = state._replace(origin=Origin(is_live=False, can_travel=True))
+    text = text_of(state)
+    assert '..' not in text
+    words = set(text.split())
+    for binding in BINDINGS:
+        if binding.help:
+            assert words.issuperset(keys.replace(' ', '') for keys in binding.keys), binding
+
+
+def test_wide_help_has_columns_of_whole_groups() -> None:
+    lines = frame_on('one', 120, 80, 'h').lines()
+    heading = next(line for line in lines if 'Main screen' in line)
+    start = len(heading) - len(heading[30:].lstrip()) if heading[30:].strip(' │') else 0
+    assert start > 40
+    assert not any(line[start - 2 : start].strip() for line in lines[3:-2])
+
+
+@pytest.mark.parametrize(
+    ('here', 'first'), [(Screen.MAIN, 'Main screen'), (Screen.USERS, 'Users screen')]
+)
+def test_help_has_each_binding_once_those_of_the_screen_first(here: Screen, first: str) -> None:
+    groups = key_groups(MONITOR, BINDINGS, here)
+    assert next(iter(groups)) == first
+    listed = [each for found in groups.values() for each in found]
+    assert len(listed) == len([each for each in BINDINGS if each.help])
+    are_own = [all(here in each.screens for each in found) for found in groups.values()]
+    assert are_own == sorted(are_own, reverse=True)
+    assert not any(
+        here in each.screens for found in list(groups.values())[sum(are_own) :] for each in found
+    )
+
+
+def test_keys_have_one_line_each_on_a_usual_screen() -> None:
+    lines = help_lines(state_on('one', 120, 300, 'h').inner)
+    longer = [entry.text for line in lines for entry in line if entry.keys.isspace()]
+    assert longer == ['remapping, without spare memory rows']  # of a state, not a key
+
+
+def test_help_repeats_the_heading_of_a_group_that_continues() -> None:
+    lines = frame_on('one', 80, 24, 'h', 'PageDown').lines()
+    assert 'Main screen (continued)' in lines[2]
+    assert 'lines 20 to 39 of' in lines[1]
+
+
+# The problems screen
+
+
+def troubled(width: int, height: int = 24, simulated: str = '') -> AppState:
+    """Return the problems screen with problems of each kind; only the first two are current."""
+    fails = Problem(DeviceKey(1), 'temperature', 'Unknown Error', 'error')
+    lacks = Problem(DeviceKey(0), 'memory_temperature', 'Not Supported')
+    before = (
+        Problem(DeviceKey(0, 2), 'status', 'Invalid Argument', 'error'),
+        Problem(DeviceKey(2), 'power_usage', 'Insufficient Permissions', 'denied'),
+        *(
+            Problem(DeviceKey(0), f'nvlink_{way}_throughput', 'Not Supported')
+            for way in ('rx', 'tx')
+        ),
+    )
+    sample = SAMPLES['one']._replace(sequence=1, simulated=simulated)
+    first = sample._replace(problems=(fails, lacks, *before))
+    later = sample._replace(sequence=2, timestamp=NOW + 1, problems=(fails, lacks))
+    return after(state_on(first, width, height), SampleArrived(later), KeyPressed('!'))
+
+
+def test_cards_have_severity_advice_and_time_and_the_last_one_what_is_missing() -> None:
+    lines = [line.strip('│ ') for line in lines_of(troubled(120))]
+    assert lines[1].startswith('╭─ Problems 1 now, 1 past')
+    assert re.match('► ● failed +GPU 1 +temperature unreadable: unknown driver error', lines[2])
+    assert lines[2].endswith('since 03:04:05')
+    assert re.match('○ past +GPU 0:2  status: Invalid Argument', lines[4])
+    assert lines[4].endswith('last 03:04:05')
+    assert re.match('· +Not available  power usage and 3 more', lines[6])
+
+
+def test_failed_signal_is_listed_as_a_problem() -> None:
+    state = state_on('one', 120, 24)
+    key = state.rows[0].key
+    state, _ = update(state, SignalSent(key, 'SIGTERM', 'not permitted'))
+    state, _ = update_all(state, (ClockTicked(99.0, NOW), KeyPressed('!')))
+    text = text_of(state)
+    assert f'process {key.pid}  SIGTERM: not permitted' in text
+    assert re.search('PROBLEM +SIGTERM: not permitted', text)
+    assert re.search('SEEN +once, 03:04:05', text)
+
+
+# Histories, and the ruler of time above them
+
+
+def test_histories_on_a_common_axis_hang_from_it_in_parts_of_a_cell() -> None:
+    buffer = Buffer(4, 2)
+    draw_history(buffer, Rect(0, 0, 4, 2), (100, 50, 10, None), Style(Role.OTHER), hangs=True)
+    pieces = [(y, *piece) for y in range(2) for piece in buffer.row(y)]
+    assert [(y, x, text, style.reverse) for y, x, text, style in pieces] == [
+        (0, 0, '  ▆', True),  # a quarter of the third cell
+        (0, 3, '·', False),
+        (1, 0, '▂', True),  # up to 14 of 16 parts
+    ]
+    assert to_ascii(buffer).lines() == ['||`.', '*']
+
+
+@pytest.mark.parametrize(('age', 'mark'), [(60, 49), (12, 73), (0, 79), (3600, 79)])
+def test_past_time_has_a_cursor_on_the_ruler_and_a_click_goes_to_a_time(
+    age: int, mark: int
+) -> None:
+    history = history_of(SAMPLES['one'])
+    ruler = Ruler(history, past=(history.now - age, 100_000.0))
+    buffer = Buffer(80, 1)
+    draw_ruler(buffer, buffer.area, ruler)
+    (line,) = buffer.lines()
+    assert line.index('◆') == mark
+    assert '03:46:40' in line
+    assert 'now' not in line
+    assert buffer.hit_at(mark, 0) == ('time', 100_000.0)
+    assert buffer.hit_at(mark - 5, 0) == ('time', 99_990.0)
+    end = ruler.history(80).now
+    assert end == (history.now if age < 160 else history.now - age)
+
+
+def test_looking_back_keeps_jobs_and_the_end_of_the_ruler() -> None:
+    sample = SAMPLES['h100x8']
+    owned = [each._replace(owner=make_owner((Layer('slurm', '77'),))) for each in sample.processes]
+    state = state_on(sample._replace(processes=tuple(owned)), 120, 40)
+    past = sample._replace(sequence=1, monotonic=sample.monotonic - 20)
+    seen, _ = update(state, PastShown(past))
+    assert seen.frozen is not None
+    assert seen.frozen.until == state.sample.monotonic
+    jobs = [line for line in lines_of(state) if 'slurm 77' in line]
+    assert jobs
+    assert len([line for line in lines_of(seen) if 'slurm 77' in line]) == len(jobs)
+    _, effects = update(seen, MousePressed(5, 5, hit=('time', 99.0)))
+    assert effects == (Travel('time', 99.0),)
