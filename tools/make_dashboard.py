@@ -20,17 +20,8 @@ _GPU = f'{_HOST},gpu=~"$gpu"'
 _WHOLE = f'{_GPU},mig_uuid=""'
 _BY_GPU = '{{hostname}} GPU {{gpu}}'
 _DEVICE = 'job, instance, gpu, uuid, mig_uuid'
-#: This dashboard for the host of a row or of a series.
-_TO_HOST = f'/d/{UID}?var-hostname=%s&${{datasource:queryparam}}&${{__url_time_range}}'
 
 Panel = Dict[str, Any]
-#: Number → color from this number on; the first applies to everything below.
-Steps = Dict[float, str]
-_PLAIN: Steps = {0: 'text'}
-_GOOD_BAD: Steps = {0: 'green', 1: 'red'}
-_GOOD_WARN: Steps = {0: 'green', 1: 'orange'}
-#: Column → colors of its values.
-_COLORED: dict[str, Steps] = {'findings': _GOOD_WARN, 'severity': {1: 'orange', 3: 'red'}}
 
 
 class Query(NamedTuple):
@@ -51,7 +42,8 @@ class View(NamedTuple):
     unit: str = 'none'
     width: int = 12
     height: int = 8
-    steps: Steps = _PLAIN
+    #: Color of numbers from 1 on; 0 is green then.
+    alarm: str = ''
 
 
 def _table(title: str, about: str, *queries: Query, width: int = 12) -> View:
@@ -69,18 +61,17 @@ def _top_gpus(name: str) -> Query:
     return Query(f'{selector} and topk({MOST}, {mean})', _BY_GPU)
 
 
-def _ranking(title: str, about: str, name: str, by: str, legend: str, unit: str = '') -> View:
-    """Return the sums of a counter in the last day, the highest ones."""
-    scale = {'hours': 3600, 'energy': 3.6e6}[legend]
-    sums = f'sum by ({by}) (increase({name}{{{_HOST}}}[1d])) / {scale:g}'
-    return _table(title, about, Query(f'topk({MOST}, {sums})', legend, unit))
+def _most_in_a_day(name: str, by: str, legend: str = 'hours', unit: str = '') -> Query:
+    """Return the highest sums of a counter in the last day."""
+    scale = 3600 if legend == 'hours' else 3.6e6
+    sums = f'sum by ({by}) (increase(nvitop_{name}_total{{{_HOST}}}[1d])) / {scale:g}'
+    return Query(f'topk({MOST}, {sums})', legend, unit)
 
 
 def _by_host(function: str, series: str) -> str:
     return f'{function} by (hostname) ({series})'
 
 
-_JOB = 'user, owner_kind, owner_id, owner_name'
 _GPUS = f'(nvitop_gpu_up{{{_WHOLE}}} or nvitop_gpu_asleep{{{_GPU}}})'
 _FREE, _HELD = (f'nvitop_gpu_state{{{_WHOLE},state="{state}"}}' for state in ('free', 'held'))
 _BAD = f'count by ({_DEVICE}) (nvitop_gpu_health{{{_GPU}}} >= 2)'
@@ -94,14 +85,14 @@ _UTILIZATION = f'nvitop_gpu_utilization_ratio{{{_WHOLE}}}'
 ROWS: dict[str, list[View]] = {
     'Fleet': [
         *(
-            View('stat', title, about, [Query(f'count({expr}) or vector(0)')], 'none', 4, 4, steps)
-            for title, about, expr, steps in (
-                ('GPUs', 'That the driver lists.', _GPUS, _PLAIN),
-                ('Free', 'That no process holds.', f'{_FREE} == 1', _PLAIN),
-                ('Held, not used', f'A GPU is held if {HELD_RULE}.', f'{_HELD} == 1', _GOOD_WARN),
-                ('With findings', 'Warnings and critical ones.', _BAD, _GOOD_WARN),
-                ('Lost or missing', 'Do not respond, or are not listed.', _LOST, _GOOD_BAD),
-                ('Hosts without values', 'No exporter, or no driver.', _DOWN, _GOOD_BAD),
+            View('stat', title, about, [Query(f'count({expr}) or vector(0)')], 'none', 4, 4, alarm)
+            for title, about, expr, alarm in (
+                ('GPUs', 'That the driver lists.', _GPUS, ''),
+                ('Free', 'That no process holds.', f'{_FREE} == 1', ''),
+                ('Held, not used', f'A GPU is held if {HELD_RULE}.', f'{_HELD} == 1', 'orange'),
+                ('With findings', 'Warnings and critical ones.', _BAD, 'orange'),
+                ('Lost or missing', 'Do not respond, or are not listed.', _LOST, 'red'),
+                ('Hosts without values', 'No exporter, or no driver.', _DOWN, 'red'),
             )
         ),
         _graph(
@@ -154,27 +145,27 @@ ROWS: dict[str, list[View]] = {
             'Who holds them idle has hours in the next panel.',
             Query(f'sum by (hostname, gpu, mig_uuid, user) {_HOLDERS}', 'memory', 'bytes'),
         ),
-        _ranking(
+        _table(
             'Hours held in the last day, by user',
             'Hours of whole GPUs; a MIG device counts by its share.',
-            *('nvitop_user_gpu_held_idle_seconds_total', 'user', 'hours'),
+            _most_in_a_day('user_gpu_held_idle_seconds', 'user'),
         ),
     ],
     'Use in the last day': [
-        _ranking(
+        _table(
             'GPU-hours by user',
             'Each GPU counts once: a shared one is divided, and a MIG device counts by its share.',
-            *('nvitop_user_gpu_seconds_total', 'user', 'hours'),
+            _most_in_a_day('user_gpu_seconds', 'user'),
         ),
-        _ranking(
+        _table(
             'GPU-hours by job',
             'Jobs, pods, containers and units. Needs the option --owners of the exporter.',
-            *('nvitop_owner_gpu_seconds_total', _JOB, 'hours'),
+            _most_in_a_day('owner_gpu_seconds', 'user, owner_kind, owner_id, owner_name'),
         ),
-        _ranking(
+        _table(
             'Energy by user',
             'Energy of shared GPUs is divided by utilization.',
-            *('nvitop_user_gpu_energy_joules_total', 'user', 'energy', 'kwatth'),
+            _most_in_a_day('user_gpu_energy_joules', 'user', 'energy', 'kwatth'),
         ),
     ],
     'GPUs': [
@@ -196,26 +187,26 @@ def dashboard() -> str:
     for title, views in ROWS.items():
         place = {'h': 1, 'w': 24, 'x': 0, 'y': y}
         row: Panel = {'gridPos': place, 'id': number + 1, 'title': title, 'type': 'row'}
-        number, x, y, height = number + 1, 0, y + 1, 0
+        number, x, y = number + 1, 0, y + 1
         inside = []
         for view in views:
-            if x + view.width > 24:
-                x, y, height = 0, y + height, 0
             number += 1
             inside.append(_panel(number, view, (x, y)))
-            x, height = x + view.width, max(height, view.height)
+            x += view.width
+            if x == 24:
+                x, y = 0, y + view.height
         is_open = not panels
         row.update(collapsed=not is_open, panels=[] if is_open else inside)
         panels += [row, *inside] if is_open else [row]
-        y += height
+        y += views[-1].height if x else 0
     variables: list[Panel] = [
         {'label': 'Data source', 'name': 'datasource', 'query': 'prometheus', 'type': 'datasource'}
     ]
-    selected = ''
-    for name, title in (('job', 'Job'), ('hostname', 'Host'), ('gpu', 'GPU')):
-        metric = 'nvitop_gpu_up' if name == 'gpu' else 'nvitop_build_info'
-        query = f'label_values({metric}{{{selected}}}, {name})'
-        selected = f'{selected},{name}=~"${name}"'.lstrip(',')
+    for name, title, series in (
+        ('job', 'Job', 'nvitop_build_info{}'),
+        ('hostname', 'Host', 'nvitop_build_info{job=~"$job"}'),
+        ('gpu', 'GPU', f'nvitop_gpu_up{{{_HOST}}}'),
+    ):
         variables.append(
             {
                 'allValue': '.*',
@@ -225,13 +216,13 @@ def dashboard() -> str:
                 'label': title,
                 'multi': True,
                 'name': name,
-                'query': {'query': query, 'refId': name},
+                'query': {'query': f'label_values({series}, {name})', 'refId': name},
                 'refresh': 2,
                 'sort': 3,
                 'type': 'query',
             }
         )
-    made = {
+    document = {
         'description': 'NVIDIA GPUs of many hosts, from nvitop exporter.',
         'graphTooltip': 1,
         'id': None,
@@ -245,16 +236,19 @@ def dashboard() -> str:
         'uid': UID,
         'version': 1,
     }
-    return json.dumps(made, indent=2) + '\n'
+    return json.dumps(document, indent=2) + '\n'
 
 
 def _panel(number: int, view: View, place: tuple[int, int]) -> Panel:
     is_table, is_instant = view.kind == 'table', view.kind != 'timeseries'
-    defaults: Panel = {'unit': view.unit, 'noValue': '-', 'thresholds': _thresholds(view.steps)}
+    steps = [{'color': 'green' if view.alarm else 'text', 'value': None}]
+    steps += [{'color': view.alarm, 'value': 1}] if view.alarm else []
+    thresholds = {'mode': 'absolute', 'steps': steps}
+    defaults: Panel = {'unit': view.unit, 'noValue': '-', 'thresholds': thresholds}
     if view.kind == 'timeseries':
         defaults.update(min=0, custom={'showPoints': 'never'})
     if view.queries[0].legend == _BY_GPU:
-        defaults['links'] = _links('${__field.labels.hostname}')
+        defaults['links'] = [_link_to('${__field.labels.hostname}')]
     panel: Panel = {
         'datasource': _DATASOURCE,
         'description': view.about,
@@ -278,19 +272,14 @@ def _panel(number: int, view: View, place: tuple[int, int]) -> Panel:
     }
     if not is_table:
         return panel
-    columns: dict[str, Panel] = {'hostname': {'links': _links('${__value.raw}')}}
-    for query in view.queries:
-        columns[query.legend] = {'unit': query.unit} if query.unit else {}
-        if query.legend in _COLORED:
-            columns[query.legend]['thresholds'] = _thresholds(_COLORED[query.legend])
-            columns[query.legend]['custom.cellOptions'] = {'type': 'color-text'}
+    columns: list[tuple[str, str, Any]] = [('hostname', 'links', [_link_to('${__value.raw}')])]
+    columns += [(query.legend, 'unit', query.unit) for query in view.queries if query.unit]
     panel['fieldConfig']['overrides'] = [
         {
             'matcher': {'id': 'byName', 'options': name},
-            'properties': [{'id': key, 'value': value} for key, value in values.items()],
+            'properties': [{'id': key, 'value': value}],
         }
-        for name, values in columns.items()
-        if values
+        for name, key, value in columns
     ]
     # The results of several queries become one table, the highest values first.
     is_one = len(view.queries) == 1
@@ -308,13 +297,9 @@ def _panel(number: int, view: View, place: tuple[int, int]) -> Panel:
     return panel
 
 
-def _thresholds(steps: Steps) -> Panel:
-    colors = [{'color': color, 'value': number} for number, color in sorted(steps.items())]
-    return {'mode': 'absolute', 'steps': [{**colors[0], 'value': None}, *colors[1:]]}
-
-
-def _links(host: str) -> list[Panel]:
-    return [{'title': f'GPUs of {host}', 'url': _TO_HOST % host}]
+def _link_to(host: str) -> Panel:
+    place = f'/d/{UID}?var-hostname={host}&${{datasource:queryparam}}&${{__url_time_range}}'
+    return {'title': f'GPUs of {host}', 'url': place}
 
 
 _OPTIONS: dict[str, Panel] = {
