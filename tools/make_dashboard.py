@@ -241,7 +241,7 @@ def dashboard() -> str:
 
 def _panel(number: int, view: View, place: tuple[int, int]) -> Panel:
     is_table, is_instant = view.kind == 'table', view.kind != 'timeseries'
-    steps = [{'color': 'green' if view.alarm else 'text', 'value': None}]
+    steps: list[Panel] = [{'color': 'green' if view.alarm else 'text', 'value': None}]
     steps += [{'color': view.alarm, 'value': 1}] if view.alarm else []
     thresholds = {'mode': 'absolute', 'steps': steps}
     defaults: Panel = {'unit': view.unit, 'noValue': '-', 'thresholds': thresholds}

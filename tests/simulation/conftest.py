@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
-import runpy
 from typing import Any, Callable, Iterator
 
 import pynvml
@@ -13,11 +11,6 @@ from nvitop import simulation
 from nvitop.simulation.capture import Capture, scenario_values
 from nvitop.simulation.parse import scenario_of
 from nvitop.simulation.scenario import Scenario
-
-_TOOL = runpy.run_path(str(pathlib.Path(__file__).parents[2] / 'tools/scenario_from_capture.py'))
-read_capture: Callable[..., Capture] = _TOOL['read_capture']
-METRIC_NAMES: dict[str, str] = _TOOL['METRIC_NAMES']
-read_apps: Callable[[str, str], list[dict[str, str]]] = _TOOL['read_apps']
 
 
 def scenario_of_capture(capture: Capture) -> Scenario:

@@ -11,9 +11,10 @@ from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS
 from nvitop.query.command import main
-from nvitop.simulation.capture import Capture, CapturedGpu, is_missing
+from nvitop.simulation.capture import Capture, CapturedGpu, is_missing, read_xml
 from tests.command_run import CommandRun
-from tests.simulation.conftest import NEWEST, needs, read_apps, read_capture, scenario_of_capture
+from tests.simulation.conftest import NEWEST, needs, scenario_of_capture
+from tests.simulation.tables import read_apps, read_capture
 
 pytestmark = needs(*NEWEST)
 CAPTURES = pathlib.Path(__file__).parent.parent / 'captures'
@@ -79,7 +80,8 @@ def alike(name: str, xml: str, csv: str) -> bool:
 
 @pytest.mark.parametrize('path', XML, ids=lambda path: path.stem)
 def test_xml_comes_back(path: pathlib.Path) -> None:
-    texts = read_capture(path).gpus[0].texts
+    with path.open('rb') as file:
+        texts = read_xml(file, path).gpus[0].texts
     texts = {
         metric.query: texts[metric.name]
         for metric in COMPARED

@@ -1,36 +1,20 @@
-#!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
-"""Write a scenario for ``nvitop --demo FILE`` from what nvidia-smi printed on a real machine.
+"""Reads what nvidia-smi printed on real machines, idle and under load.
 
-Tables have what it printed idle and under load. ``NAME.tsv`` has the columns ``field header idle
-load`` for ``--query-gpu``; ``NAME.q.tsv`` has ``path idle load`` for ``-q``; ``NAME.apps.csv`` has
-the output of ``--query-compute-apps`` after lines ``# idle`` and ``# load``. Only the first file is
-necessary.
+``NAME.tsv`` has the columns ``field header idle load`` for ``--query-gpu``; ``NAME.q.tsv`` has
+``path idle load`` for ``-q``; ``NAME.apps.csv`` has the output of ``--query-compute-apps`` after
+lines ``# idle`` and ``# load``. Only the first file is necessary.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import pathlib
 import re
-import sys
 from typing import Iterator, Mapping
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS
-from nvitop.simulation.capture import (
-    Capture,
-    CapturedGpu,
-    is_missing,
-    read_xml,
-    scenario_values,
-    toml_text,
-)
-from nvitop.simulation.scenario import ScenarioError
+from nvitop.simulation.capture import Capture, CapturedGpu, is_missing
 
-STATES = ('idle', 'load')
 #: Name of nvidia-smi → metric. The first available value of several names counts.
 METRIC_NAMES = {
     **{metric.query: metric.name for metric in (*METRICS, *EXTENDED_METRICS) if metric.query},
@@ -78,21 +62,7 @@ MIG_PATHS = {
 
 
 def read_capture(path: pathlib.Path, state: str = 'idle') -> Capture:
-    """Read ``NAME.tsv`` and the files next to it in one of :data:`STATES`, or an XML file.
-
-    Raises:
-        ScenarioError: A file cannot be read, or is something else.
-    """
-    if path.suffix == '.tsv':
-        return _read_tables(path, state)
-    try:
-        with path.open('rb') as file:
-            return read_xml(file, path)
-    except OSError as error:
-        raise ScenarioError(f'{path}: {error.strerror}') from error
-
-
-def _read_tables(path: pathlib.Path, state: str) -> Capture:
+    """Read ``NAME.tsv`` and the files next to it, in the state ``idle`` or ``load``."""
     columns = _read_columns(path, 'field', state)
     texts: dict[str, str] = {}
     for query, text in columns.items():
@@ -105,23 +75,15 @@ def _read_tables(path: pathlib.Path, state: str) -> Capture:
     if PROCESSES + 'Process ID' in by_path:
         processes = list(_processes(by_path))
     else:
-        processes = list(_apps(_read(apps), state)) if apps.exists() else []
+        processes = list(_apps(apps.read_text(encoding='utf-8'), state)) if apps.exists() else []
     gpu = CapturedGpu(texts, list(_migs(by_path)), processes)
     driver = columns.get('driver_version', '')
     return Capture(driver, by_path.get('CUDA Version', ''), [gpu])
 
 
-def _read(path: pathlib.Path) -> str:
-    try:
-        return path.read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError(f'{path}: {getattr(error, "strerror", None) or error}') from error
-
-
 def _read_columns(path: pathlib.Path, key: str, state: str) -> dict[str, str]:
-    header, *lines = [line.split('\t') for line in _read(path).split('\n') if line] or [[]]
-    if key not in header or state not in header:
-        raise ScenarioError(f'{path}: expected the columns {key!r} and {state!r}')
+    text = path.read_text(encoding='utf-8')
+    header, *lines = [line.split('\t') for line in text.split('\n') if line]
     name, value = header.index(key), header.index(state)
     rows = [line for line in lines if len(line) > max(name, value)]
     return {line[name]: line[value] for line in rows}
@@ -164,32 +126,3 @@ def _apps(text: str, state: str) -> Iterator[dict[str, str]]:
     for row in read_apps(text, state):
         memory = next((value for name, value in row.items() if 'memory' in (name or '')), '')
         yield {**row, 'used_memory': memory}
-
-
-def main() -> int:
-    """Run the program; return the exit status."""
-    parser = argparse.ArgumentParser(
-        description='Write a scenario for nvitop --demo FILE from what nvidia-smi printed on a machine.'
-    )
-    parser.add_argument(
-        'machine', type=pathlib.Path, help='MACHINE.tsv, or the output of nvidia-smi -q -x'
-    )
-    parser.add_argument('--state', choices=STATES, default='idle', help='column of the table')
-    parser.add_argument('-o', '--output', type=pathlib.Path, help='file to write')
-    given = parser.parse_args()
-    machine: pathlib.Path = given.machine
-    try:
-        capture = read_capture(machine, given.state)
-        text = toml_text(scenario_values(capture, f'from a capture of {machine.stem}'))
-    except ScenarioError as error:
-        print(f'scenario_from_capture: error: {error}', file=sys.stderr)
-        return 2
-    if given.output is None:
-        sys.stdout.write(text)
-    else:
-        given.output.write_text(text, encoding='utf-8')
-    return 0
-
-
-if __name__ == '__main__':
-    sys.exit(main())
