@@ -322,7 +322,7 @@ def process_metrics() -> Iterator[str]:
 def settings() -> Iterator[str]:
     """Yield the table of settings in the configuration file."""
     rows = (
-        (code(key), option.comment, option.kind.words, option.applies)
+        (code(key), option.comment, option.words, option.applies)
         for key, option in SETTINGS.items()
     )
     yield from table(('key', 'meaning', 'value', 'applies to'), rows)

@@ -8,31 +8,20 @@ import re
 from typing import Any, Collection, Mapping, NamedTuple
 
 from nvitop.basics.toml import TomlDocument, TomlError, suggestion
-from nvitop.console.option_table import KEY_TABLE, SETTINGS, Option, format_value
+from nvitop.console.option_table import KEY_TABLE, SETTINGS, format_value
 from nvitop.console.options import PRESET, Options, merge
 from nvitop.platforms import config_file
 
 
-class ConfigProblem(NamedTuple):
-    """A part of the file that is ignored because it is invalid."""
-
-    path: str
-    #: Counts from 1; 0 means the whole file.
-    line: int
-    message: str
-
-    def __str__(self) -> str:
-        where = f'{self.path}:{self.line}' if self.line else self.path
-        return f'{where}: {self.message}'
-
-
 class Config(NamedTuple):
-    """A configuration file: a layer of options, and the parts that are invalid."""
+    """A configuration file: a layer of options, and messages about the parts that are invalid."""
 
     layer: dict[str, object]
-    problems: tuple[ConfigProblem, ...] = ()
+    problems: tuple[str, ...] = ()
     #: Tables that belong to commands, which check them: name → values.
     tables: Mapping[str, Mapping[str, Any]] = {}
+    #: Whether it has no other problem than invalid settings.
+    is_readable: bool = True
 
 
 #: A key as the help shows it, except that a letter with Ctrl is in upper case.
@@ -58,12 +47,12 @@ def read_config(path: str | os.PathLike[str] | None, choices: Choices) -> Config
     except (FileNotFoundError, NotADirectoryError):  # a service may have the home /dev/null
         if path is None:
             return Config({})
-        return Config({}, (ConfigProblem(name, 0, 'file not found'),))
+        return Config({}, (f'{name}: file not found',), is_readable=False)
     except OSError as error:
-        return Config({}, (ConfigProblem(name, 0, f'cannot be read: {error.strerror}'),))
+        return Config({}, (f'{name}: cannot be read: {error.strerror}',), is_readable=False)
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b'\n') + 1
-        return Config({}, (ConfigProblem(name, line, 'is not UTF-8 text'),))
+        return Config({}, (f'{name}:{line}: is not UTF-8 text',), is_readable=False)
     return parse_config(text, name, choices)
 
 
@@ -72,7 +61,8 @@ def parse_config(text: str, path: str, choices: Choices) -> Config:
     try:
         document = TomlDocument(text)
     except TomlError as error:
-        return Config({}, (ConfigProblem(path, error.line, str(error)),))
+        where = f'{path}:{error.line}' if error.line else path
+        return Config({}, (f'{where}: {error}',), is_readable=False)
     layer: dict[str, object] = {}
     problems = []
     tables = {}
@@ -85,27 +75,18 @@ def parse_config(text: str, path: str, choices: Choices) -> Config:
         if option is None:
             hint = suggestion(name, SETTINGS) or f'; known keys: {", ".join(SETTINGS)}'
             wrong[name,] = f'unknown key {name!r}{hint}'
-        elif option.kind is KEY_TABLE:
+        elif option.arguments is KEY_TABLE:
             keys = _check_keys(name, value, choices, wrong)
             layer.update({option.field: keys} if keys else {})
         else:
             try:
-                layer[option.field] = check_value(option, value, choices)
+                layer[option.field] = option.check(value, choices.get(option.key, ()))
             except ValueError as error:
                 wrong[name,] = str(error)
         problems += [
-            ConfigProblem(path, document.line_of(place), message)
-            for place, message in wrong.items()
+            f'{path}:{document.line_of(place)}: {message}' for place, message in wrong.items()
         ]
     return Config(layer, tuple(problems), tables)
-
-
-def check_value(option: Option, value: object, choices: Choices) -> object:
-    """Return the value of a field for a value in TOML. Raises ValueError with the allowed values."""
-    try:
-        return option.kind.check(value, choices.get(option.key, ()))
-    except ValueError as error:
-        raise ValueError(f'{option.key} {error}') from None
 
 
 def _check_keys(
@@ -155,17 +136,17 @@ def format_config(
     """
     lines = ['# Configuration of nvitop. Options and environment variables override this file.']
     for key, option in SETTINGS.items():
-        if option.kind is KEY_TABLE:
+        if option.arguments is KEY_TABLE:
             lines += ['', f'# {option.comment}', f'[{key}]']
             chosen = dict(options.keys)
             for name, keys in {**(default_keys or {}), **chosen}.items():
                 mark = '' if name in chosen else '# '
                 lines.append(f'{mark}{name} = {format_value(keys[0] if name == PRESET else keys)}')
             continue
-        allowed = option.kind.arguments.get('choices') or choices.get(key)
+        allowed = option.arguments.get('choices') or choices.get(key)
         words = f' ({", ".join(allowed)})' if allowed else ''
         value = getattr(options, option.field)
-        setting = f'# {key} = ' if value is None else f'{key} = {option.kind.format(value)}'
+        setting = f'# {key} = ' if value is None else f'{key} = {option.format(value)}'
         origin = (origins or {}).get(option.field, '')
         lines += [
             '',
@@ -190,7 +171,7 @@ def save_settings(path: str, values: Mapping[str, object], choices: Choices) -> 
     """
     configured = merge(read_config(path or None, choices).layer)
     lines = [
-        f'{name} = {SETTINGS[name].kind.format(value)}\n'
+        f'{name} = {SETTINGS[name].format(value)}\n'
         for name, value in values.items()
         if value != getattr(configured, SETTINGS[name].field)
     ]

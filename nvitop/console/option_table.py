@@ -8,15 +8,13 @@ table; ``docs/adding-an-option.md`` explains it.
 from __future__ import annotations
 
 import argparse
-import functools
 import itertools
-from typing import Any, Callable, Collection, Mapping, NamedTuple
+from typing import Any, Collection, Mapping, NamedTuple
 
 from nvitop.basics.toml import suggestion
-from nvitop.basics.units import UNIT_NAMES, in_unit, read_duration
+from nvitop.basics.units import UNIT_NAMES, in_unit
 from nvitop.console.arguments import (
     ArgumentParser,
-    add_demo,
     add_devices,
     add_general,
     duration,
@@ -50,20 +48,6 @@ _EXIT_STATUS = {
 }
 
 
-def _add_argument(group: argparse._ActionsContainer, option: Option, default: object) -> None:
-    group.add_argument(
-        *option.flags,
-        dest=option.field,
-        default=default,
-        help=option.help,
-        **option.kind.arguments,
-    )
-
-
-def _refuse(value: Any, allowed: Collection[str]) -> object:
-    raise TypeError('only the command line sets the option')
-
-
 def format_value(value: object) -> str:
     """Format a value in TOML."""
     if isinstance(value, bool):
@@ -76,20 +60,10 @@ def format_value(value: object) -> str:
     return repr(value)
 
 
-class Kind(NamedTuple):
-    """What the values of an option are."""
-
-    #: Further arguments of :meth:`argparse.ArgumentParser.add_argument`.
-    arguments: Mapping[str, Any] = {}
-    #: The values in the configuration file, for the documentation.
-    words: str = ''
-    #: Returns the value of Options for a value in TOML, and for words that only other packages know.
-    #: Raises ValueError; its text follows the key.
-    check: Callable[[Any, Collection[str]], object] = _refuse
-    #: Returns a value of Options in TOML.
-    format: Callable[[Any], str] = format_value
-    #: Adds the flags of an option to a parser, given their default.
-    add: Callable[[argparse._ActionsContainer, Option, object], None] = _add_argument
+#: A flag that inverts the default, and a hidden one that overrides the configuration file.
+SWITCH: Mapping[str, Any] = {'action': 'store_const'}
+#: A table of keys, which :mod:`nvitop.console.config` checks.
+KEY_TABLE: Mapping[str, Any] = {}
 
 
 class Option(NamedTuple):
@@ -97,7 +71,8 @@ class Option(NamedTuple):
 
     #: Field of :class:`~nvitop.console.options.Options`, which has the type and the default.
     field: str
-    kind: Kind
+    #: :data:`SWITCH`, or further arguments of :meth:`argparse.ArgumentParser.add_argument`.
+    arguments: Mapping[str, Any]
     #: Flags on the command line; none: only the configuration file sets the option.
     flags: tuple[str, ...]
     #: For the help, the man page and the completions.
@@ -108,89 +83,78 @@ class Option(NamedTuple):
     key_help: str = ''
     #: Where the option has an effect: in the ``'monitor'``, the ``'report'``, or ``'both'``.
     applies: str = 'both'
+    #: Unit of a time in the configuration file; Options has seconds.
+    unit: str = ''
+    #: Other flags, their values and help texts.
+    shortcuts: tuple[tuple[str, object, str], ...] = ()
 
     @property
     def comment(self) -> str:
         """The explanation in the configuration file."""
         return self.key_help or self.help
 
+    @property
+    def words(self) -> str:
+        """The values in the configuration file, for the documentation."""
+        if self.arguments is SWITCH:
+            return '`true` or `false`'
+        if self.arguments is KEY_TABLE:
+            return 'a table of actions and lists of keys'
+        if self.unit:
+            return f'{UNIT_NAMES[self.unit]}, or a text such as `"90s"`'
+        choices = self.arguments.get('choices')
+        return ', '.join(f'`{word}`' for word in choices) if choices else 'a list of names'
 
-def _add_switch(group: argparse._ActionsContainer, option: Option, default: object) -> None:
-    """Add the flags, and their opposite: ``--no-NAME``, or ``--NAME`` for ``--no-NAME``."""
-    add = functools.partial(
-        group.add_argument, dest=option.field, action='store_const', default=default
-    )
-    turned = not Options._field_defaults[option.field]
-    name = option.flags[-1].lstrip('-')
-    opposite = name[3:] if name.startswith('no-') else f'no-{name}'
-    add(*option.flags, const=turned, help=option.help)
-    add(f'--{opposite}', const=not turned, help=argparse.SUPPRESS)
+    def add(self, group: argparse._ActionsContainer, default: object) -> None:
+        """Add the flags; those of a switch with their opposite: ``--no-NAME``, or ``--NAME`` for ``--no-NAME``."""
+        shortcuts = self.shortcuts
+        if self.arguments is SWITCH:
+            turned = not Options._field_defaults[self.field]
+            name = self.flags[-1].lstrip('-')
+            opposite = name[3:] if name.startswith('no-') else f'no-{name}'
+            arguments = {**SWITCH, 'const': turned}
+            shortcuts = ((f'--{opposite}', not turned, argparse.SUPPRESS),)
+        else:
+            arguments = {**self.arguments}
+        group.add_argument(
+            *self.flags, dest=self.field, default=default, help=self.help, **arguments
+        )
+        for flag, value, text in shortcuts:
+            group.add_argument(
+                flag, dest=self.field, default=default, help=text, action='store_const', const=value
+            )
 
+    def check(self, value: Any, allowed: Collection[str] = ()) -> object:
+        """Return the value of Options for a value in TOML. Raises ValueError with the allowed values.
 
-def _check_switch(value: Any, _: Collection[str]) -> object:
-    if not isinstance(value, bool):
-        raise ValueError(f'must be true or false, not {value!r}')
-    return value
+        ``allowed`` are the words that only another package knows.
+        """
+        try:
+            return self._checked(value, allowed)
+        except (ValueError, argparse.ArgumentTypeError) as error:
+            raise ValueError(f'{self.key} {error}') from None
 
+    def _checked(self, value: Any, allowed: Collection[str]) -> object:
+        if self.arguments is SWITCH:
+            if not isinstance(value, bool):
+                raise ValueError(f'must be true or false, not {value!r}')
+            return value
+        if self.unit:
+            return self.arguments['type'](value)
+        if 'choices' in self.arguments:
+            return _checked_word(value, self.arguments['choices'])
+        if not isinstance(value, (list, tuple)):
+            raise ValueError(f'must be a list, not {value!r}')
+        names = tuple(_checked_word(item, allowed) for item in value)
+        if not names:
+            raise ValueError(f'must name at least one of {", ".join(allowed)}')
+        if len(set(names)) < len(names):
+            raise ValueError('contains a word twice')
+        return names
 
-#: A flag that inverts the default, and a hidden one that overrides the configuration file.
-SWITCH = Kind(words='`true` or `false`', check=_check_switch, add=_add_switch)
-
-
-def time_in(unit: str, limits: tuple[float, float], metavar: str) -> Kind:
-    """Return the kind of a number in a unit, or a text such as ``500ms``; Options has seconds."""
-    return Kind(
-        {'type': duration(*limits, unit=unit), 'metavar': metavar},
-        f'{UNIT_NAMES[unit]}, or a text such as `"90s"`',
-        lambda value, _: read_duration(value, *limits, unit),
-        lambda value: in_unit(value, unit),
-    )
-
-
-def one_of(choices: tuple[str, ...], **arguments: Any) -> Kind:
-    """Return the kind of one of several words."""
-    return Kind(
-        {'choices': choices, **arguments},
-        ', '.join(f'`{word}`' for word in choices),
-        lambda value, _: _checked_word(value, choices),
-    )
-
-
-def _store_mode(namespace: argparse.Namespace, dest: str, mode: str | None) -> None:
-    namespace.monitor = True
-    if mode is not None:  # otherwise the configuration file sets it
-        setattr(namespace, dest, mode)
-
-
-def _add_theme(group: argparse._ActionsContainer, option: Option, default: object) -> None:
-    _add_argument(group, option, default)
-    add = functools.partial(
-        group.add_argument, dest=option.field, action='store_const', default=default
-    )
-    text = 'set the colors for a light background, like --theme light'
-    add('--light', const='light', help=text)
-    add('--no-light', const='dark', help=argparse.SUPPRESS)
-
-
-def _split(text: str) -> tuple[str, ...]:
-    return tuple(text.replace(',', ' ').replace('-', '_').split())
-
-
-def _check_names(value: Any, allowed: Collection[str]) -> object:
-    names = tuple(_checked_word(item, allowed) for item in _list(value))
-    if not names:
-        raise ValueError(f'must name at least one of {", ".join(allowed)}')
-    if len(set(names)) < len(names):
-        raise ValueError('contains a word twice')
-    return names
-
-
-#: A list of names that only another package knows, which checks those of the command line.
-NAMES = Kind({'type': _split, 'metavar': 'NAMES'}, 'a list of names', _check_names)
-#: A table of keys, which :mod:`nvitop.console.config` checks.
-KEY_TABLE = Kind(words='a table of actions and lists of keys')
-_DEVICES = Kind(add=lambda group, option, _: add_devices(group, *option.flags, more=option.help))
-_DEMO = Kind(add=lambda group, *_: add_demo(group))
+    def format(self, value: Any) -> str:
+        """Return a value of Options in TOML."""
+        return in_unit(value, self.unit) if self.unit else format_value(value)
 
 
 def _checked_word(value: object, allowed: Collection[str]) -> str:
@@ -200,10 +164,14 @@ def _checked_word(value: object, allowed: Collection[str]) -> str:
     raise ValueError(f'must be one of {", ".join(allowed)}, not {value!r}{hint}')
 
 
-def _list(value: object) -> list[object]:
-    if not isinstance(value, (list, tuple)):
-        raise ValueError(f'must be a list, not {value!r}')
-    return list(value)
+def _store_mode(namespace: argparse.Namespace, dest: str, mode: str | None) -> None:
+    namespace.monitor = True
+    if mode is not None:  # otherwise the configuration file sets it
+        setattr(namespace, dest, mode)
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(text.replace(',', ' ').replace('-', '_').split())
 
 
 # fmt: off
@@ -211,10 +179,10 @@ def _list(value: object) -> list[object]:
 GROUPS: dict[str, tuple[Option, ...]] = {
     'general': (
         Option('once', SWITCH, ('-1', '--once'), 'print a report and exit'),
-        Option('mode', one_of(MODES, nargs='?', action=storing(_store_mode)), ('-m', '--monitor'), 'run the monitor with GPUs in this form: a row of as many lines as fit (auto), of one line (compact), or the classic table (full), which -1 -m full prints too',
+        Option('mode', {'choices': MODES, 'nargs': '?', 'action': storing(_store_mode)}, ('-m', '--monitor'), 'run the monitor with GPUs in this form: a row of as many lines as fit (auto), of one line (compact), or the classic table (full), which -1 -m full prints too',
                'mode', 'form of the GPUs: auto, compact (a line each) or full (the classic table)'),
-        Option('interval', time_in('s', INTERVALS, 'TIME'), ('--interval',), 'measure every TIME, such as 5 or 500ms; at least 250ms (default: devices 1s, processes 2s)',
-               'interval', 'time between samples, at least 0.25 s (default: devices 1 s, processes 2 s)', applies='monitor'),
+        Option('interval', {'type': duration(*INTERVALS), 'metavar': 'TIME'}, ('--interval',), 'measure every TIME, such as 5 or 500ms; at least 250ms (default: devices 1s, processes 2s)',
+               'interval', 'time between samples, at least 0.25 s (default: devices 1 s, processes 2 s)', applies='monitor', unit='s'),
         Option('ascii', SWITCH, ('-U', '--ascii', '--no-unicode'), 'draw with ASCII characters only',
                'ascii'),
         Option('readonly', SWITCH, ('--readonly',), 'disable sending signals to processes',
@@ -227,19 +195,17 @@ GROUPS: dict[str, tuple[Option, ...]] = {
                'hints', 'show keys in the last row', applies='monitor'),
         Option('report_on_exit', SWITCH, ('--no-report',), 'print no report when the monitor exits',
                'report-on-exit', 'print a report when the monitor exits', applies='monitor'),
-        Option('columns', NAMES, ('--columns',), 'show these columns of processes, comma-separated, such as pid,user,owner,command',
+        Option('columns', {'type': _split, 'metavar': 'NAMES'}, ('--columns',), 'show these columns of processes, comma-separated, such as pid,user,owner,command',
                'columns', 'columns of the process panel, from left to right'),
-        Option('scroll_back', time_in('m', SCROLL_BACKS, 'MINUTES'), ('--scroll-back',), 'keep the last MINUTES of samples in memory, to look back at; also a time such as 2h (default: 60)',
-               'scroll-back', 'minutes of samples that the monitor keeps in memory, to look back at; 0: none', applies='monitor'),
-        Option('owner_names', one_of(OWNER_NAMES), ('--owner-names',), 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)',
+        Option('scroll_back', {'type': duration(*SCROLL_BACKS, unit='m'), 'metavar': 'MINUTES'}, ('--scroll-back',), 'keep the last MINUTES of samples in memory, to look back at; also a time such as 2h (default: 60)',
+               'scroll-back', 'minutes of samples that the monitor keeps in memory, to look back at; 0: none', applies='monitor', unit='m'),
+        Option('owner_names', {'choices': OWNER_NAMES}, ('--owner-names',), 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)',
                'owner-names', 'where names of containers and pods are looked up: readable files, also sockets of Docker and Podman, or none'),
-        Option('wake', one_of(WAKE), ('--wake',), 'wake sleeping GPUs (runtime D3 on laptops): never, when you press r in the monitor (ask), or at once (always); --only wakes the GPUs that it names (default: ask)',
+        Option('wake', {'choices': WAKE}, ('--wake',), 'wake sleeping GPUs (runtime D3 on laptops): never, when you press r in the monitor (ask), or at once (always); --only wakes the GPUs that it names (default: ask)',
                'wake', 'when to wake sleeping GPUs: never, when you press r, or always'),
-        Option('demo', _DEMO, ('--demo',), ''),
-        Option('ssh', Kind({'metavar': 'HOST'}), ('--ssh',), 'show another machine over ssh; nvitop must be installed there, too'),
+        Option('ssh', {'metavar': 'HOST'}, ('--ssh',), 'show another machine over ssh; nvitop must be installed there, too'),
     ),
     'device filters': (
-        Option('only', _DEVICES, ('-o', '-i', '--only', '--id'), '; overrides --only-visible'),
         Option('only_visible', SWITCH, ('-ov', '--only-visible'), 'include only the devices in CUDA_VISIBLE_DEVICES'),
     ),
     'process filters (a process must match all of them)': (
@@ -247,13 +213,14 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option('only_compute', SWITCH, ('-C', '--only-compute'), 'show only processes with only a compute context (type C)'),
         Option('graphics', SWITCH, ('-g', '--graphics'), 'show only processes with a graphics context (types G and C+G)'),
         Option('only_graphics', SWITCH, ('-G', '--only-graphics'), 'show only processes with only a graphics context (type G)'),
-        Option('users', Kind({'metavar': 'USERNAME', 'nargs': '*', 'type': separated(str)}), ('-u', '--user'), 'show only processes of these users (default: the current user)'),
-        Option('pids', Kind({'metavar': 'PID', 'nargs': '+', 'type': separated(whole_number(1))}), ('-p', '--pid'), 'show only these processes'),
+        Option('users', {'metavar': 'USERNAME', 'nargs': '*', 'type': separated(str)}, ('-u', '--user'), 'show only processes of these users (default: the current user)'),
+        Option('pids', {'metavar': 'PID', 'nargs': '+', 'type': separated(whole_number(1))}, ('-p', '--pid'), 'show only these processes'),
     ),
     'colors': (
         Option('force_color', SWITCH, ('--force-color',), 'color the report even if the output is not a terminal', applies='report'),
-        Option('theme', one_of(THEME_NAMES)._replace(add=_add_theme), ('--theme',), 'set the colors (default: auto, which is dark or light like the background of the terminal, and dark if that is unknown)',
-               'theme', 'colors; auto is dark or light like the background of the terminal'),
+        Option('theme', {'choices': THEME_NAMES}, ('--theme',), 'set the colors (default: auto, which is dark or light like the background of the terminal, and dark if that is unknown)',
+               'theme', 'colors; auto is dark or light like the background of the terminal',
+               shortcuts=(('--light', 'light', 'set the colors for a light background, like --theme light'), ('--no-light', 'dark', argparse.SUPPRESS))),
         # A table must be last in a file.
         Option('keys', KEY_TABLE, (), 'keys of the monitor; each list replaces the default keys of an action', 'keys', applies='monitor'),
     ),
@@ -276,7 +243,7 @@ if _incomplete:
 def add_options(group: argparse._ActionsContainer, *fields: str, default: object = None) -> None:
     """Add options of this table to the parser of another command."""
     for field in fields:
-        OPTIONS[field].kind.add(group, OPTIONS[field], default)
+        OPTIONS[field].add(group, default)
 
 
 def make_parser() -> ArgumentParser:
@@ -293,12 +260,14 @@ def make_parser() -> ArgumentParser:
         argument_default=argparse.SUPPRESS,
     )
     parser.add_argument_group('commands (nvitop help COMMAND explains one)', command_lines())
-    general = add_general(parser, demo=False)
+    general = add_general(parser)
     for title, rows in GROUPS.items():
         group = general if title == 'general' else parser.add_argument_group(title)
+        if title == 'device filters':
+            add_devices(group, '-o', '-i', '--only', '--id', more='; overrides --only-visible')
         for option in rows:
             if option.flags:
-                option.kind.add(group, option, argparse.SUPPRESS)
+                option.add(group, argparse.SUPPRESS)
     for flag, count in (('--colorful', 0), ('--gpu-util-thresh', 2), ('--mem-util-thresh', 2)):
         group.add_argument(
             flag,

@@ -27,7 +27,7 @@ INTERVALS = 0.25, 1e6
 SCROLL_BACKS = 0.0, 86400.0
 #: Fields of :class:`Options` without a row in :mod:`nvitop.console.option_table`: other options and
 #: the files that are read set them.
-WITHOUT_ROW = frozenset({'monitor', 'config_path'})
+WITHOUT_ROW = frozenset({'monitor', 'config_path', 'demo', 'only'})
 
 
 class Options(NamedTuple):
@@ -89,40 +89,33 @@ def merge(*layers: Mapping[str, object]) -> Options:
     return Options()._replace(**merged)
 
 
-def environment_problems(environ: Mapping[str, str]) -> list[str]:
-    """Return what :func:`parse_environment` ignores, as messages for the user."""
-    found = []
-    variable = 'NVITOP_MONITOR_MODE'
-    words = [word.strip().lower() for word in environ.get(variable, '').split(',') if word.strip()]
-    others = ('colorful', 'plain', 'light', 'dark', 'readonly')
-    known = (*MODES, *others)
-    for word in words:
-        if word not in known:
-            hint = suggestion(word, known) or f'; expected {", ".join(known)}'
-            found.append(f'{variable}: unknown word {word!r}{hint}')
-    modes = [mode for mode in MODES if mode in words]
-    if len(modes) > 1:
-        found.append(f'{variable}: {" and ".join(modes)} exclude each other')
-    return found
-
-
-def parse_environment(environ: Mapping[str, str]) -> dict[str, object]:
-    """Make a layer from environment variables. Invalid values are ignored.
+def parse_environment(environ: Mapping[str, str]) -> tuple[dict[str, object], list[str]]:
+    """Make a layer from environment variables; also return what is ignored, as messages for the user.
 
     ``NVITOP_MONITOR_MODE`` is a comma-separated list: exactly one of ``auto``, ``full`` and
     ``compact`` sets the mode; ``dark`` overrides ``light``; ``readonly`` disables signals;
     ``colorful`` and ``plain``, of nvitop 1, have no effect.
     """
     layer: dict[str, object] = {}
-    words = {word.strip().lower() for word in environ.get('NVITOP_MONITOR_MODE', '').split(',')}
-    modes = words.intersection(MODES)
+    variable = 'NVITOP_MONITOR_MODE'
+    words = [word.strip().lower() for word in environ.get(variable, '').split(',') if word.strip()]
+    known = (*MODES, 'colorful', 'plain', 'light', 'dark', 'readonly')
+    problems = [
+        f'{variable}: unknown word {word!r}'
+        + (suggestion(word, known) or f'; expected {", ".join(known)}')
+        for word in words
+        if word not in known
+    ]
+    modes = [mode for mode in MODES if mode in words]
     if len(modes) == 1:
-        layer['mode'] = modes.pop()
+        layer['mode'] = modes[0]
+    elif modes:
+        problems.append(f'{variable}: {" and ".join(modes)} exclude each other')
     if 'light' in words or 'dark' in words:
         layer['theme'] = 'light' if 'dark' not in words else 'dark'
     if 'readonly' in words:
         layer['readonly'] = True
-    return layer
+    return layer, problems
 
 
 class Invocation(NamedTuple):

@@ -201,11 +201,10 @@ def read_settings(parser: ArgumentParser, options: argparse.Namespace) -> Settin
     The command may lack some options: their defaults apply.
     """
     config = read_config(options.config, {})
-    for problem in config.problems:
-        if problem.line == 0:  # it cannot be read; other problems are about the monitor
-            if options.config is not None:
-                parser.error(str(problem))
-            print_message(PROGRAM, 'warning', str(problem))
+    if not config.is_readable:  # other problems are about the monitor
+        if options.config is not None:
+            parser.error(config.problems[0])
+        print_message(PROGRAM, 'warning', config.problems[0])
     if options.prometheus is not None and has_login(options.prometheus):
         parser.error('other users can read arguments: set the login with PROMETHEUS_URL')
     is_demo = options.demo is not None

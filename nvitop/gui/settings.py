@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Collection
 
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import Message
-from nvitop.console.options import (
-    PRESET,
-    Invocation,
-    Options,
-    environment_problems,
-    merge,
-    parse_environment,
-)
+from nvitop.console.options import PRESET, Invocation, Options, merge, parse_environment
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.platforms import config_file
 
@@ -30,13 +23,12 @@ def read_options(invocation: Invocation, messages: list[Message]) -> Options:
     """Merge the arguments with the environment, the configuration file and the saved settings."""
     columns = invocation.layer.get('columns')
     if columns is not None:
-        from nvitop.console import config, option_table
+        from nvitop.console.option_table import OPTIONS
 
         try:
-            config.check_value(option_table.OPTIONS['columns'], columns, {'columns': _COLUMN_NAMES})
+            OPTIONS['columns'].check(columns, _COLUMN_NAMES)
         except ValueError as error:
             raise CommandFailure(f'--{error}', 2) from None
-    messages += [Message('warning', text) for text in environment_problems(os.environ)]
     options = merge(*(layer for _, layer in _layers(invocation, messages)))
     path = (invocation.config or '') if invocation.reads_config else None
     return options._replace(config_path=path)
@@ -45,9 +37,11 @@ def read_options(invocation: Invocation, messages: list[Message]) -> Options:
 def _layers(
     invocation: Invocation, messages: list[Message]
 ) -> tuple[tuple[str, dict[str, object]], ...]:
+    layer, problems = parse_environment(os.environ)
+    messages += [Message('warning', text) for text in problems]
     return (
         *_read_config(invocation, messages),
-        ('the environment', parse_environment(os.environ)),
+        ('the environment', layer),
         ('the command line', invocation.layer),
     )
 
@@ -74,11 +68,11 @@ def _read_config(
 
     config = read_config(path, choices())
     if path is not None and config.problems:  # the user asked for this very file
-        raise CommandFailure('\n'.join(map(str, config.problems)), 2)
+        raise CommandFailure('\n'.join(config.problems), 2)
     layers = [(given, config)]
     if _may_exist(saved):
         layers.append((saved, read_config(saved, choices())))
-    messages += [Message('warning', str(each)) for _, layer in layers for each in layer.problems]
+    messages += [Message('warning', each) for _, layer in layers for each in layer.problems]
     return [(name, layer.layer) for name, layer in layers]
 
 

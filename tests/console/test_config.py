@@ -8,13 +8,7 @@ import pytest
 
 from nvitop.console.config import format_config, parse_config, read_config
 from nvitop.console.option_table import SETTINGS
-from nvitop.console.options import (
-    Invocation,
-    Options,
-    environment_problems,
-    merge,
-    parse_environment,
-)
+from nvitop.console.options import Invocation, Options, merge, parse_environment
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.settings import print_config, read_options, save
 from nvitop.gui.state.events import SaveSettings
@@ -78,9 +72,8 @@ def test_invalid_parts_are_reported_with_their_line(text: str, line: int, words:
     config = parse_config(text, 'config.toml', CHOICES)
     assert config.layer == {}
     (problem,) = config.problems
-    assert problem.line == line
-    assert words in str(problem)
-    assert str(problem).startswith(f'config.toml:{line}: ')
+    assert problem.startswith(f'config.toml:{line}: ')
+    assert words in problem
 
 
 def test_valid_parts_of_a_file_with_a_mistake_are_used() -> None:
@@ -101,7 +94,7 @@ def test_files_that_cannot_be_read(tmp_path: pathlib.Path, monkeypatch: pytest.M
         (tmp_path, ': cannot be read: '),
     ):
         (problem,) = read_config(file, CHOICES).problems
-        assert str(problem).startswith(f'{file}{words}')
+        assert problem.startswith(f'{file}{words}')
 
 
 @pytest.mark.parametrize(
@@ -138,15 +131,15 @@ def test_a_printed_configuration_can_be_read(options: Options) -> None:
     ],
 )
 def test_monitor_mode_variable(text: str, expected: dict[str, object]) -> None:
-    assert parse_environment({'NVITOP_MONITOR_MODE': text}) == expected
+    assert parse_environment({'NVITOP_MONITOR_MODE': text})[0] == expected
 
 
 def test_ignored_parts_of_variables_are_named() -> None:
     fine = {'NVITOP_MONITOR_MODE': 'Full,light,'}
-    assert environment_problems(fine) == []
+    assert parse_environment(fine)[1] == []
     wrong = {'NVITOP_MONITOR_MODE': 'ful,auto,full,xy'}
     known = 'auto, full, compact, colorful, plain, light, dark, readonly'
-    assert environment_problems(wrong) == [
+    assert parse_environment(wrong)[1] == [
         "NVITOP_MONITOR_MODE: unknown word 'ful'; did you mean 'full'?",
         f"NVITOP_MONITOR_MODE: unknown word 'xy'; expected {known}",
         'NVITOP_MONITOR_MODE: auto and full exclude each other',

@@ -147,7 +147,7 @@ def main(arguments: list[str]) -> int:
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
     config = read_config(arguments.config, choices())
     given = {name: value for name, value in vars(arguments).items() if name in command.APPEARANCE}
-    options = merge(config.layer, parse_environment(os.environ), given)
+    options = merge(config.layer, parse_environment(os.environ)[0], given)
     is_demo = arguments.demo is not None
     source = make_source(arguments, settings, once=False)
     name = 'simulated cluster' if is_demo else settings.url.partition('://')[2]

@@ -73,6 +73,7 @@ complete -c nvitop -f
 
 complete -c nvitop -n _shtab_nvitop_using -s h -l help -d 'show this help and exit'
 complete -c nvitop -n _shtab_nvitop_using -s V -l version -d 'show the version and exit'
+complete -c nvitop -n _shtab_nvitop_using -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
 complete -c nvitop -n _shtab_nvitop_using -s 1 -l once -d 'print a report and exit'
 complete -c nvitop -n _shtab_nvitop_using -s m -l monitor -xka "auto full compact" -d 'run the monitor with GPUs in this form: a row of as many lines as fit (auto), of one line (compact), or the classic table (full), which -1 -m full prints too'
 complete -c nvitop -n _shtab_nvitop_using -l interval -x -d 'measure every TIME, such as 5 or 500ms; at least 250ms (default: devices 1s, processes 2s)'
@@ -86,7 +87,6 @@ complete -c nvitop -n _shtab_nvitop_using -l columns -x -d 'show these columns o
 complete -c nvitop -n _shtab_nvitop_using -l scroll-back -x -d 'keep the last MINUTES of samples in memory, to look back at; also a time such as 2h (default: 60)'
 complete -c nvitop -n _shtab_nvitop_using -l owner-names -xka "files sockets none" -d 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)'
 complete -c nvitop -n _shtab_nvitop_using -l wake -xka "never ask always" -d 'wake sleeping GPUs (runtime D3 on laptops): never, when you press r in the monitor (ask), or at once (always); --only wakes the GPUs that it names (default: ask)'
-complete -c nvitop -n _shtab_nvitop_using -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
 complete -c nvitop -n _shtab_nvitop_using -l ssh -x -d 'show another machine over ssh; nvitop must be installed there, too'
 complete -c nvitop -n _shtab_nvitop_using -s o -s i -l only -l id -x -d 'include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or serial numbers; overrides --only-visible'
 complete -c nvitop -n _shtab_nvitop_using -o ov -l only-visible -d 'include only the devices in CUDA_VISIBLE_DEVICES'
