@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import copy
 import pickle
@@ -284,40 +283,6 @@ def test_oneshot_makes_each_call_once_and_ends_with_the_outermost_block(
         raise KeyError
     device.power_usage(), device.power_usage()
     assert machine.calls['nvmlDeviceGetPowerUsage'] == 3
-
-
-def test_oneshot_blocks_of_asyncio_tasks_are_independent(machine: simulation.Machine) -> None:
-    """Also if one is created within the block of another, and outlives it."""
-    device = Device(0)
-
-    async def read(count: int) -> int:
-        before = machine.calls['nvmlDeviceGetPowerUsage']
-        for _ in range(count):
-            device.power_usage()
-            await asyncio.sleep(0)
-        return machine.calls['nvmlDeviceGetPowerUsage'] - before
-
-    async def read_in_a_block(started: asyncio.Event, other_ended: asyncio.Event) -> None:
-        with device.oneshot():
-            device.power_usage()
-            started.set()
-            await other_ended.wait()
-            assert await read(3) == 0
-
-    async def run() -> None:
-        started, ended = asyncio.Event(), asyncio.Event()
-        first = asyncio.ensure_future(read_in_a_block(started, ended))
-        await started.wait()
-        machine.reset_calls()
-        with device.oneshot():
-            device.power_usage()
-            assert machine.calls['nvmlDeviceGetPowerUsage'] == 1
-            outliving = asyncio.ensure_future(read(3))
-        assert await outliving == 3
-        ended.set()
-        await first
-
-    asyncio.run(run())
 
 
 # Static values

@@ -6,37 +6,18 @@ import itertools
 import os
 import pydoc
 from collections import Counter
-from typing import Any, Callable
+from typing import Callable
 from unittest import mock
 
 import pytest
 
 from nvitop import simulation
-from nvitop.api import libnvml
 from nvitop.api.device import CudaDevice, Device, PhysicalDevice, base
 from nvitop.api.timing import Window
 from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS
 from nvitop.basics.units import NA
-from nvitop.sampling.types import DeviceInfo, DeviceSample
 from nvitop.simulation.abi import NVML_ERRORS
 from tests.api.contract import check, check_all, getters
-
-#: Metrics that GPU 0 does not have.
-UNKNOWN = {
-    'current_driver_model',
-    'driver_model_pending',
-    'fan_speed',
-    'inforom_power_version',
-    'inactive_remapped_rows_correctable',
-    'inactive_remapped_rows_uncorrectable',
-    *(metric.name for metric in (*METRICS, *EXTENDED_METRICS) if 'retired' in metric.name),
-    *(
-        f'{unit}_{counter}_{kind}_ecc_errors'  # boards before Turing only
-        for unit in ('l1_cache', 'l2_cache', 'register_file', 'texture_memory', 'cbu')
-        for counter in ('volatile', 'aggregate')
-        for kind in ('corrected', 'uncorrected')
-    ),
-}
 
 KINDS: dict[str, Callable[[], Device]] = {
     'GPU': lambda: Device(0),
@@ -128,27 +109,6 @@ def test_values_of_a_gpu_that_cannot_be_opened_are_lost() -> None:
     assert {type(reason).__name__ for reason in reasons.values() if reason} == {
         'NVMLError_GpuIsLost'
     }, reasons
-
-
-@pytest.mark.usefixtures('machine')
-def test_metrics_are_methods_of_devices_and_fields_of_samples() -> None:
-    kinds: dict[str, Any] = {'int': int, 'float': (int, float), 'bool': bool, 'str': (str, tuple)}
-    device, mig_device = Device(0), Device((1, 2))
-    for metric in (*METRICS, *EXTENDED_METRICS):
-        if metric.tier != 'extended':
-            fields = DeviceInfo if metric.tier == 'static' else DeviceSample
-            assert metric.field in fields._fields, metric
-        for each, is_known in ((device, metric.name not in UNKNOWN), (mig_device, metric.mig)):
-            value = getattr(each, metric.method)
-            value = value() if callable(value) else value
-            reason = each.unavailable_reason(metric.method) if value is NA else None
-            if isinstance(reason, libnvml.NVMLError_FunctionNotFound):
-                continue  # an old binding
-            if not is_known:
-                assert value is NA or metric.unit not in ('%', '°C', 'W', 'MHz'), metric
-            elif metric.kind != 'list' and (each is device or metric.tier != 'extended'):
-                assert value is not NA, (metric, reason)
-                assert isinstance(value, kinds[metric.kind]), metric
 
 
 def test_no_private_helper_of_a_mixin_shadows_another() -> None:

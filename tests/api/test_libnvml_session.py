@@ -17,7 +17,7 @@ from nvitop.api.libnvml import _session
 from nvitop.api.libnvml._session import SESSION
 from tests.api.fake_nvml import FakeLibrary, handle, write_uint
 from tests.programs import run_python
-from tests.waiting import PATIENCE, in_threads
+from tests.waiting import PATIENCE
 
 POWER = 'nvmlDeviceGetPowerUsage'
 
@@ -127,42 +127,6 @@ class OtherThread:
     )
     assert (done.returncode, done.stderr) == (0, '')
     assert done.stdout.split('\n') == ['shut down', '30', 'shut down', "['N/A'] 2", '']
-
-
-@pytest.mark.parametrize('has_count', [True, False])
-def test_threads_recover_from_a_foreign_shutdown_once(
-    library: FakeLibrary, has_count: bool
-) -> None:
-    """Also if no function reports whether NVML is initialized."""
-    initializations = 1
-
-    def init(flags: int) -> int:
-        nonlocal initializations
-        initializations += 1
-        return 0
-
-    def count(pointer: Any) -> int:
-        return 0 if initializations else 1
-
-    def power(device: Any, pointer: Any) -> int:
-        if not initializations:
-            both_failed.wait(PATIENCE)
-            return 1
-        pointer._obj.value = 7
-        return 0
-
-    both_failed = threading.Barrier(2)
-    device = handle()
-    library.add('nvmlInitWithFlags', init)
-    library.add(POWER, power)
-    if has_count:
-        library.add('nvmlDeviceGetCount_v2', count)
-    pynvml._nvmlGetFunctionPointer_cache.clear()
-    initializations = 0  # by other code in this process
-    results: list[object] = []
-    in_threads(2, lambda: results.append(libnvml.nvmlQuery(POWER, device)))
-    assert results == [7, 7]
-    assert initializations == 1
 
 
 def test_missing_library_is_explained_once(

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from nvitop import Device, simulation
-from nvitop.api.device import CudaDevice
 from nvitop.callbacks.tensorboard import add_scalar_dict
 from nvitop.callbacks.utils import StepTimer, get_devices_by_logical_ids, get_gpu_stats
 from tests.callbacks.frameworks import Callback, stats_of
@@ -145,19 +144,6 @@ def test_modules_import_no_framework() -> None:
     assert run_python(code).returncode == 0
 
 
-def test_devices_are_found_by_their_cuda_indices(
-    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '1,0')
-    devices = get_devices_by_logical_ids([0, 1, 0])
-    assert [(device.cuda_index, device.nvml_index) for device in devices] == [(0, 1), (1, 0)]
-    assert all(isinstance(device, CudaDevice) for device in devices)
-    assert len(get_devices_by_logical_ids([0, 1, 0], unique=False)) == 3
-    assert get_devices_by_logical_ids([Device(0).uuid()])[0].cuda_index == 1
-    with pytest.raises(RuntimeError, match='invalid device ordinal'):
-        get_devices_by_logical_ids([2])
-
-
 def test_metrics_have_the_names_of_nvidia_smi(machine: simulation.Machine) -> None:
     devices = get_devices_by_logical_ids([0])
     assert get_gpu_stats(devices) == stats_of('0')
@@ -179,16 +165,6 @@ def test_name_has_the_physical_index_if_it_differs(
     stats = get_gpu_stats(get_devices_by_logical_ids([0]))
     assert stats == stats_of('0 (physical index: 1)')
     assert get_gpu_stats([Device(0)]) == stats_of('0')  # CUDA programs do not see it
-
-
-def test_unavailable_metrics_are_nan(machine: simulation.Machine) -> None:
-    devices = get_devices_by_logical_ids([0, 1])
-    machine.set(gpu=0, lost=True)
-    machine.fail('nvmlDeviceGetFanSpeed*', 'NOT_SUPPORTED')
-    stats = get_gpu_stats(devices, fan_speed=True)
-    assert all(math.isnan(value) for key, value in stats.items() if 'gpu_id: 0/' in key)
-    assert math.isnan(stats['gpu_id: 1/fan.speed (%)'])
-    assert stats['gpu_id: 1/memory.used (MiB)'] == 6144.0
 
 
 def test_timer_returns_milliseconds() -> None:

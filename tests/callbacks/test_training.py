@@ -1,33 +1,25 @@
-"""Real training on the CPU with simulated GPUs; the logs are read with TensorBoard's reader.
-
-These tests need the frameworks: ``make test-callbacks`` runs them in a separate environment.
-"""
+"""Real training with Lightning on the CPU and simulated GPUs, see ``make test-callbacks``."""
 
 from __future__ import annotations
 
 import csv
 import importlib
 import importlib.util
-import math
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nvitop import ResourceMetricCollector, simulation
-from nvitop.callbacks.tensorboard import add_scalar_dict
+from nvitop import simulation
 from tests.callbacks.frameworks import stats_of
 
-FRAMEWORKS = ('keras', 'lightning', 'pytorch_lightning', 'tensorboard', 'torch')
+FRAMEWORKS = ('lightning', 'pytorch_lightning', 'tensorboard', 'torch')
 MISSING = [name for name in FRAMEWORKS if importlib.util.find_spec(name) is None]
-# `make test-callbacks` sets the variable, because no framework may be missing there.
 if MISSING and not os.environ.get('NVITOP_TEST_FRAMEWORKS'):
     pytest.skip(
         f'NOT RUN, needs {", ".join(MISSING)}: make test-callbacks', allow_module_level=True
     )
-
-os.environ.setdefault('KERAS_BACKEND', 'torch')
 
 #: The frameworks emit warnings of their own.
 pytestmark = [pytest.mark.filterwarnings('ignore'), pytest.mark.timeout(300)]
@@ -47,46 +39,6 @@ def read_events(folder: Path) -> dict[str, list[tuple[int, float]]]:
             events = accumulator.Scalars(tag)
             found.setdefault(tag, []).extend((event.step, event.value) for event in events)
     return found
-
-
-# Keras
-
-
-def fit_keras(callbacks: list[Any]) -> Any:
-    keras = importlib.import_module('keras')
-    numpy = importlib.import_module('numpy')
-    keras.utils.set_random_seed(0)
-    x = numpy.random.rand(BATCHES * 8, 3).astype('float32')
-    model = keras.Sequential([keras.layers.Dense(4, activation='relu'), keras.layers.Dense(1)])
-    model.compile('sgd', 'mse')
-    return model.fit(x, x.sum(1), batch_size=8, epochs=EPOCHS, verbose=0, callbacks=callbacks)
-
-
-def test_keras_passes_the_metrics_to_other_callbacks(
-    machine: simulation.Machine, tmp_path: Path
-) -> None:
-    keras: Any = importlib.import_module('keras')
-    from nvitop.callbacks.keras import GpuStatsLogger
-
-    history = fit_keras(
-        [
-            GpuStatsLogger(['/gpu:0', '/gpu:1'], intra_step_time=True, inter_step_time=True),
-            keras.callbacks.CSVLogger(str(tmp_path / 'log.csv')),
-        ]
-    ).history
-    expected = {**stats_of('0'), **stats_of('1')}
-
-    assert set(history) == {'loss', INTRA, INTER, *expected}
-    with open(tmp_path / 'log.csv', encoding='utf-8') as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == EPOCHS
-    for key, value in expected.items():
-        assert history[key] == [value] * EPOCHS
-        assert [float(row[key]) for row in rows] == [value] * EPOCHS
-    assert [float(row['loss']) for row in rows] == history['loss']
-
-
-# Lightning
 
 
 @pytest.fixture(params=['lightning', 'pytorch_lightning'])
@@ -150,24 +102,3 @@ def test_lightning_logs_every_batch_at_its_start_and_end(
     (file,) = (tmp_path / 'csv').rglob('metrics.csv')
     with open(file, encoding='utf-8') as lines:
         assert set(stats_of('1')) <= set(next(csv.reader(lines)))
-
-
-# TensorBoard
-
-
-def test_collector_metrics_are_written_to_tensorboard(
-    machine: simulation.Machine, tmp_path: Path
-) -> None:
-    writer = importlib.import_module('torch.utils.tensorboard').SummaryWriter(tmp_path)
-    collector = ResourceMetricCollector(interval=60.0)
-    with collector(tag='train'):
-        metrics = collector.collect()
-        add_scalar_dict(writer, 'resources', metrics, global_step=3)
-    writer.close()
-    events = read_events(tmp_path)
-    metrics = {key: value for key, value in metrics.items() if not math.isnan(value)}
-    assert set(events) == {f'resources/{key}' for key in metrics}
-    for key, value in metrics.items():
-        ((step, read),) = events[f'resources/{key}']
-        assert step == 3
-        assert read == pytest.approx(value, rel=1e-6)

@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop import Device, ResourceMetricCollector, collect_in_background, simulation
-from nvitop.api.device import PhysicalDevice
 from nvitop.api.process import HostProcess
 from nvitop.collector.reader import ProcessTreeFilter
 from nvitop.collector.tags import NAN, Statistics
@@ -321,33 +320,6 @@ def test_a_lost_gpu_is_reported_once_and_the_others_continue(
     assert metrics['t/gpu:3/temperature (C)/mean'] == pytest.approx((50 + 60) / 2)
     warnings = [record.message for record in caplog.records if 'gpu:3' in record.message]
     assert warnings == ['gpu:3: GPU is lost; the means leave out missing values']
-
-
-def test_getters_that_raise_are_reported_once_and_the_others_are_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    class Broken(PhysicalDevice):
-        def temperature(self) -> int:
-            raise ZeroDivisionError
-
-        def fan_speed(self) -> Any:
-            return 1, 2
-
-        processes: Any = temperature
-
-    with simulation.machine('dgx-h100', processes='none'):
-        collector = ResourceMetricCollector([Device(0), Broken(1)], interval=NEVER)
-        with collector(tag='t'):
-            for _ in range(3):
-                collector.take_snapshots()
-            metrics = collector.collect()
-    assert math.isnan(metrics['t/gpu:1/temperature (C)/mean'])
-    assert math.isnan(metrics['t/gpu:1/fan_speed (%)/mean'])
-    assert metrics['t/gpu:1/memory_used (MiB)/mean'] > 0
-    assert metrics['t/gpu:0/temperature (C)/mean'] > 0
-    warnings = [record.message for record in caplog.records if 'gpu:1' in record.message]
-    assert sum('gpu:1/temperature' in warning for warning in warnings) == 1
-    assert len(warnings) == 3
 
 
 def test_a_gpu_that_hangs_is_waited_for_once_and_the_others_continue(

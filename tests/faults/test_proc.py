@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator
 from unittest import mock
 
 import pytest
@@ -18,7 +18,6 @@ from nvitop import simulation
 from nvitop.api.collector import ResourceMetricCollector, take_snapshots
 from nvitop.api.process import procfs
 from nvitop.sampling.source import LiveSource
-from nvitop.sampling.threads import Watchdog
 from nvitop.sampling.types import Demand, Sample
 from tests.api.machines import machine as make_machine
 from tests.clock import Clock
@@ -166,21 +165,6 @@ def test_logs_contain_no_command_environment_or_user(
     assert caplog.records
     for secret in ('input()', 'PRECIOUS', 'a-value-of-the-environment', 'a-name-of-a-user'):
         assert secret not in caplog.text
-
-
-def test_everything_is_measured_without_threads() -> None:
-    def refuse(name: str, target: Callable[[], None]) -> None:
-        raise RuntimeError("can't start new thread")
-
-    bench = KnownMachine()
-    with bench.opened():
-        lane = Watchdog(clock=bench.clock, start_thread=refuse)
-        bench.source = LiveSource(
-            clock=bench.clock, wall_clock=bench.wall, sleep=bench.clock.turn, watchdog=lane
-        )
-        sample = bench.sample()
-    assert [device.status for device in sample.devices] == ['ok'] * 5
-    assert lane.threads_inside == 0
 
 
 @pytest.mark.parametrize('jump', [3600.0, -3600.0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import sys
 from typing import Mapping
@@ -12,7 +11,6 @@ import pytest
 
 from nvitop.owner import NameLookup, Owner, read_owner
 from nvitop.owner.names import Places
-from nvitop.owner.reading import EXITED, HIDDEN, read_cgroup
 from nvitop.owner.types import Layer
 from tests.owner.values import CONTAINER, OUTER, POD, filled
 
@@ -168,22 +166,3 @@ def test_container_without_a_cgroup(proc: Proc) -> None:
     proc.add(PID, '0::/', environ='APPTAINER_CONTAINER=/x/torch.sif', files=rootless)
     owner = owner_of(PID)
     assert (str(owner), owner.claim) == ('apptainer torch.sif', True)
-
-
-def test_missing_owners_have_a_reason(proc: Proc, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert read_owner(2**22 + 1).reason == EXITED
-    assert read_owner(2**70).reason == EXITED
-    proc.add(PID)
-    (proc.path / str(PID) / 'cgroup').unlink()
-    assert read_cgroup(PID).owner == Owner()  # a kernel without cgroups
-    (proc.path / str(PID) / 'stat').unlink()
-
-    def refuse(pid: int, number: int) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(os, 'kill', refuse)
-    (proc.path / str(PID) / 'status').unlink()
-    for file in (proc.path / str(PID)).iterdir():
-        file.unlink()
-    (proc.path / str(PID)).rmdir()
-    assert read_owner(PID).reason == HIDDEN

@@ -9,7 +9,6 @@ from typing import Any, Callable, Iterator
 import pytest
 
 from nvitop import simulation
-from nvitop.api.libnvml._session import SESSION
 from nvitop.health import findings
 from nvitop.sampling import Demand, LiveSource, Sampler, intervals
 from nvitop.sampling.events import MAX_EVENTS, EventLog, EventWatcher
@@ -104,25 +103,6 @@ def test_events_of_all_kinds_are_received(machine: simulation.Machine) -> None:
     assert watched.next() == (3, 'xid', 1_000_000)
 
 
-def test_a_repeated_event_is_announced_once(machine: simulation.Machine) -> None:
-    watched = Watched(machine)
-    for _ in range(3):
-        machine.set(gpu=3, xid=13)
-    wait_until(lambda: [event.times for event in watched.watcher.events] == [3])
-    machine.set(gpu=3, xid=31)
-    assert [watched.next() for _ in range(2)] == [(3, 'xid', 13), (3, 'xid', 31)]
-
-
-@pytest.mark.parametrize('is_lost', [False, True])
-def test_the_thread_wakes_up_rarely_unless_a_gpu_is_lost(
-    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch, is_lost: bool
-) -> None:
-    for name, is_used in (('WAIT_MS', not is_lost), ('BRIEF_WAIT_MS', is_lost)):
-        monkeypatch.setattr(f'nvitop.sampling.events.{name}', 20 if is_used else 600_000)
-    machine.set(gpu=3, lost=is_lost)
-    Watched(machine).wait_for_calls('nvmlEventSetWait_v2', 5)
-
-
 def test_a_lost_gpu_does_not_end_the_events_of_others(machine: simulation.Machine) -> None:
     watched = Watched(machine)
     machine.set(gpu=3, lost=True)
@@ -154,17 +134,6 @@ def test_a_driver_without_events_is_a_problem_but_no_failure(machine: simulation
     )
 
 
-def test_events_of_before_a_restart_are_not_freed(
-    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    watched = Watched(machine)
-    monkeypatch.setattr(SESSION, 'epoch', SESSION.epoch + 1)  # by another part of the program
-    watched.watcher.pause()
-    machine.set(gpu=1, xid=13)  # the wait returns
-    wait_until(watched.watcher.pause)
-    assert machine.calls['nvmlEventSetFree'] == 0
-
-
 def test_the_restart_follows_as_soon_as_the_thread_has_left_the_driver(
     machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,19 +150,6 @@ def test_the_restart_follows_as_soon_as_the_thread_has_left_the_driver(
     source.sample(Demand())
     assert machine.calls['nvmlShutdown'] == 1
     source.watch_events(None)
-
-
-def test_a_driver_that_fails_is_asked_again(
-    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr('nvitop.sampling.events.PAUSE_SECONDS', 0.01)
-    machine.fail('nvmlDeviceGetCount*', 'UNKNOWN')
-    watcher = EventWatcher()
-    WATCHERS.append(watcher)
-    watcher.start()
-    wait_until(lambda: machine.calls['nvmlEventSetFree'] > 1)
-    assert watcher.problem == ''
-    watcher.stop()
 
 
 def test_a_driver_that_does_not_wait_is_left_alone(machine: simulation.Machine) -> None:

@@ -224,16 +224,6 @@ def test_a_process_that_is_no_longer_listed_stays_until_it_exits(reader: Bench) 
     assert [sample.key.pid for sample in reader.read(reused, other, seconds=2.0)] == [7, 8]
 
 
-@pytest.mark.parametrize('visible', [None, ()])
-def test_a_reused_pid_is_another_process(reader: Bench, visible: Any) -> None:
-    reader.read(record(FakeProcess(7)), visible=visible)
-    later = FakeProcess(7, facts(5.0, create_time=START + 30, cmdline=['other']))
-    (sample,) = reader.read(record(later), visible=visible, seconds=2.0)
-    assert sample.key.start_time == START + 30
-    assert sample.command == 'other'
-    assert sample.cpu_percent is None
-
-
 # The tree
 
 

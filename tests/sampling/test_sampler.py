@@ -89,22 +89,6 @@ def test_late_ticks_do_not_drift_and_missed_ones_are_skipped(plan: Plan, clock: 
 # A demand that changes
 
 
-@pytest.mark.parametrize(
-    ('demand', 'due'),
-    [
-        ({'process_codec': True}, Due(processes=True)),
-        ({'shown_metrics': ('total_energy',)}, Due(shown=('total_energy',))),
-        ({'host_processes': True}, Due(host_processes=True)),
-    ],
-)
-def test_anything_newly_shown_is_due_at_once(
-    plan: Plan, clock: Clock, demand: dict[str, Any], due: Due
-) -> None:
-    clock.now = 0.3
-    assert plan.due(Demand(**demand)) == due
-    assert plan.due(Demand(**demand)) == Due()
-
-
 def test_processes_that_come_into_view_are_due_at_once(plan: Plan) -> None:
     a, b, c = (process_key(pid) for pid in (1, 2, 3))
     plan.due(Demand(visible_processes=(a, b)))
@@ -228,20 +212,6 @@ def test_a_new_demand_is_measured_at_once(bench: Bench) -> None:
     demand = Demand(shown_metrics=('total_energy',))
     bench.run([(0.4, lambda: bench.sampler.demand(demand))], 1.5)
     assert bench.source.calls == [(0, Demand()), (0.4, demand), (1, demand)]
-
-
-def test_a_demand_for_less_takes_no_sample(bench: Bench) -> None:
-    more = Demand(('a', 'b'), visible_processes=None, owners=True)
-
-    def show(demand: Demand) -> Callable[[], None]:
-        return lambda: bench.sampler.demand(demand)
-
-    less = (more._replace(owners=False), Demand(('b',)), Demand())
-    script = [(0.2 + i / 10, show(demand)) for i, demand in enumerate((more, *less))]
-    bench.run(script, 1.5)
-    assert bench.source.times == [0, 0.2, 1]
-    assert not more.includes(more._replace(shown_metrics=('c',)))
-    assert not Demand(visible_processes=()).includes(more)
 
 
 def test_demands_in_quick_succession_share_a_sample(bench: Bench) -> None:

@@ -199,27 +199,6 @@ def test_nvml_is_not_initialized_while_all_gpus_sleep(
     assert 'NVIDIA GeForce RTX 40' in output.out
 
 
-def test_nvml_is_initialized_once_a_gpu_wakes(bench: Bench) -> None:
-    for index in (0, 1):
-        bench.tree.set(index, 'suspended')
-    version = bench.tree.root / 'proc/driver/nvidia/version'
-    version.write_text(
-        'NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release\n'
-    )
-    bench.machine.reset_calls()
-    source = bench.source(wake='ask')
-    assert bench.sample(source).driver_version == '580.95.05'
-    bench.sample(source, 60.0)
-    assert not bench.machine.calls
-    bench.tree.set(1, 'active')
-    sample = bench.sample(source)
-    assert statuses(sample) == ['asleep', 'ok']
-    assert sample.cuda_driver_version is not None
-    assert bench.queried() == [False, True]
-    source.refresh()
-    assert statuses(bench.sample(source)) == ['ok', 'ok']
-
-
 def test_gpus_follow_transitions_at_random_times(bench: Bench) -> None:
     source, random_ = bench.source(), random.Random(31)
     bench.machine.set(gpu_utilization=50)

@@ -19,11 +19,8 @@ from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.health import findings
 from nvitop.sampling import source as source_module
 from nvitop.sampling import take_sample, threads
-from nvitop.sampling.plan import REPORT_METRICS
-from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceSample, HostIo, Problem, Sample
 from tests.api.machines import needs_gpm
-from tests.clock import Clock
 from tests.sampling.conftest import SLOW_TICK, ClockedMachine, gpu, labels, problems_of, statuses
 from tests.waiting import PATIENCE, wait_until
 
@@ -81,29 +78,6 @@ def test_a_tick_makes_these_calls_and_no_others(bench: ClockedMachine) -> None:
     }
 
 
-# Complete samples
-
-
-def test_cpu_percent_of_a_complete_sample_is_measured_over_a_tenth_of_a_second() -> None:
-    clock = Clock()
-    with simulation.machine('workstation', processes=[os.getpid()], clock=clock):
-        waits: list[float] = []
-
-        def work(seconds: float) -> None:
-            waits.append(seconds)
-            end = time.process_time() + seconds
-            while time.process_time() < end:
-                pass
-            clock.turn(seconds)
-
-        sample = LiveSource(clock=clock, sleep=work).complete_sample(metrics=REPORT_METRICS)
-    assert 0 < sum(waits) <= 0.2
-    (mine,) = {s.cpu_percent for s in sample.processes if s.key.pid == os.getpid()}
-    assert mine is not None
-    assert mine > 0
-    assert sample.host.cpu_percent is not None
-
-
 # Selection and MIG
 
 
@@ -119,21 +93,6 @@ def test_cpu_percent_of_a_complete_sample_is_measured_over_a_tenth_of_a_second()
 )
 def test_only_selected_devices_are_sampled(bench: ClockedMachine, expected: list[str]) -> None:
     assert labels(bench.sample()) == expected
-
-
-@on('bench', ['mig'], indirect=True)
-def test_mig_devices_follow_their_gpu(bench: ClockedMachine) -> None:
-    sample = bench.sample()
-    assert labels(sample) == ['0', '0:0', '0:2', '1', '1:0', '1:1', '1:2', '2', '3']
-    for mig in (device for device in sample.devices if device.key.is_mig):
-        assert mig.info.mig_profile
-        assert mig.info.gpu_instance_id is not None
-        assert mig.memory_percent is not None
-        assert mig.temperature_celsius is None
-    assert {p.key.device for p in sample.processes} <= {
-        device.key for device in sample.devices if device.mig_mode != 'Enabled'
-    }
-    assert any(p.key.device.is_mig for p in sample.processes)
 
 
 @on('bench', ['mig'], indirect=True)
@@ -168,22 +127,6 @@ def test_removed_gpus_disappear_and_added_ones_appear(bench: ClockedMachine) -> 
 
 
 # Shown metrics
-
-
-def test_shown_metrics_are_measured_only_while_shown(bench: ClockedMachine) -> None:
-    bench.sample()
-    bench.demand = Demand(shown_metrics=('encoder_utilization', 'clock_event_reasons'))
-    device = gpu(bench.sample(0.1), 0)
-    assert device.encoder_utilization_percent is not None
-    assert device.clock_event_reasons is not None
-    bench.demand = Demand(shown_metrics=('clock_event_reasons',))
-    device = gpu(bench.sample(1.0), 0)
-    assert device.encoder_utilization_percent is None
-    assert device.clock_event_reasons is not None
-    bench.machine.reset_calls()
-    bench.sample(1.0)
-    # Only that of a GPU with an idle process, which the encoder may explain.
-    assert bench.machine.calls['nvmlDeviceGetEncoderUtilization'] <= 1
 
 
 RATES = ['nvlink_total_tx_throughput', 'nvlink_total_rx_throughput']
@@ -282,21 +225,6 @@ ONE_LOST = ['ok'] * 3 + ['lost'] + ['ok'] * 4
 # Missing values
 
 
-def test_unsupported_metrics_are_queried_only_with_slow_ones(bench: ClockedMachine) -> None:
-    bench.machine.fail('nvmlDeviceGetPowerUsage', 'NOT_SUPPORTED', gpu=3)
-    bench.sample()
-    bench.machine.reset_calls()
-    sample = bench.sample(1.0)
-    assert bench.machine.calls['nvmlDeviceGetPowerUsage'] == 7
-    assert problems_of(sample, 3)['power_usage'].reason == 'Not Supported'
-    bench.machine.heal()
-    sample = bench.sample(SLOW_TICK)
-    assert gpu(sample, 3).power_usage_mw is not None
-    assert 'power_usage' not in problems_of(sample, 3)
-    bench.machine.set(gpu=3, power_usage=333)
-    assert gpu(bench.sample(1.0), 3).power_usage_mw == 333_000
-
-
 def test_a_value_that_is_no_longer_reported_is_a_failure(bench: ClockedMachine) -> None:
     missing = ('not reported by the driver', 'na')
     bench.machine.set(gpu=2, gpu_utilization=0xFFFFFFFF)
@@ -376,25 +304,6 @@ def test_a_lost_gpu_keeps_its_row_and_recovers(bench: ClockedMachine) -> None:
     assert gpu(sample, 3).key == lost.key
     assert 'status' not in problems_of(sample, 3)
     assert not any(process.is_outdated for process in sample.processes)
-
-
-def test_a_lost_gpu_that_is_no_longer_listed_keeps_its_row(bench: ClockedMachine) -> None:
-    before = bench.sample()
-    bench.machine.set(gpu=3, lost=True)
-    bench.sample(1.0)
-    node = bench.machine.world.gpus.pop(3)
-    for _ in range(4):
-        sample = bench.sample(SLOW_TICK)
-        assert sorted(statuses(sample)) == ['lost', *['ok'] * 7]
-        (lost,) = [device for device in sample.devices if device.status == 'lost']
-        assert lost.key == gpu(before, 3).key
-        assert [p for p in sample.problems if p.device == lost.key and p.kind == 'lost']
-    bench.machine.set(lost=False)
-    node.change('lost', False)
-    bench.machine.world.gpus.insert(3, node)
-    sample = bench.sample(SLOW_TICK)
-    assert [d.key for d in sample.devices] == [d.key for d in before.devices]
-    assert set(statuses(sample)) == {'ok'}
 
 
 @on('bench', ['workstation'], indirect=True)
@@ -566,19 +475,6 @@ def sample_with_slow_gpu_3(bench: ClockedMachine) -> Sample:
         sample = bench.sample(1.0)
     bench.let_go.clear()
     return sample
-
-
-def test_a_slow_gpu_is_reported_with_its_time(bench: ClockedMachine) -> None:
-    sample = sample_with_slow_gpu_3(bench)
-    problem = problems_of(sample, 3)['status']
-    assert (problem.kind, problem.reason) == ('slow', 'takes 0.4 s to respond')
-    assert problem.is_failure
-    assert statuses(sample) == ['ok'] * 8
-    assert [p.device for p in sample.problems if p.kind == 'slow'] == [gpu(sample, 3).key]
-    bench.machine.heal()
-    bench.sample(1.0)
-    bench.join()
-    assert 'status' not in problems_of(bench.sample(1.0), 3)
 
 
 def test_a_slow_gpu_does_not_block_the_others(bench: ClockedMachine) -> None:

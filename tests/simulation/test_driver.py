@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import inspect
-import os
 import sys
 from typing import Any, Callable
 
@@ -94,15 +93,6 @@ def test_gpus_are_found_by_index_uuid_and_bus_id(start: Start) -> None:
         pynvml.nvmlDeviceGetHandleByPciBusId(b'0000:FF:00.0')
 
 
-def test_text_that_does_not_fit_returns_insufficient_size(start: Start) -> None:
-    machine = start()
-    call = machine.driver.__dict__['nvmlDeviceGetName']
-    assert call(handle(), ctypes.create_string_buffer(9), ctypes.c_uint(9)) == 7
-    room = ctypes.create_string_buffer(22)
-    assert call(handle(), room, 22) == 0
-    assert room.value == b'NVIDIA H100 80GB HBM3'
-
-
 def test_traffic_counters_grow_at_the_reported_throughput(start: Start) -> None:
     machine = start()
     fields = [
@@ -146,24 +136,6 @@ def test_every_field_value_has_its_own_return_code(start: Start) -> None:
         pynvml.nvmlDeviceGetFieldValues(handle(), [])
 
 
-@needs('nvmlDeviceGetNumFans')
-def test_gpu_has_fans_or_none(start: Start) -> None:
-    machine = start('workstation')
-    assert pynvml.nvmlDeviceGetNumFans(handle()) == 2
-    speeds = []
-    for celsius in (49, 50, 70, 99):
-        machine.set(temperature=celsius)
-        speeds.append(pynvml.nvmlDeviceGetFanSpeed(handle()))
-    assert speeds == [30, 30, 70, 100]
-    assert pynvml.nvmlDeviceGetFanSpeed_v2(handle(), 1) == pynvml.nvmlDeviceGetFanSpeed(handle())
-    with pytest.raises(pynvml.NVMLError_InvalidArgument):
-        pynvml.nvmlDeviceGetFanSpeed_v2(handle(), 2)
-    start()
-    assert pynvml.nvmlDeviceGetNumFans(handle()) == 0
-    with pytest.raises(pynvml.NVMLError_NotSupported):
-        pynvml.nvmlDeviceGetFanSpeed(handle())
-
-
 @needs('nvmlGpmMetricsGet')
 def test_gpm_metrics_are_means_between_two_samples(start: Start) -> None:
     machine = start('[[gpu]]\n[[process]]\ncommand = ["a"]\nsm = { steps = [[0, 0], [5, 80]] }\n')
@@ -194,14 +166,6 @@ def test_gpm_metrics_are_means_between_two_samples(start: Start) -> None:
         pynvml.nvmlGpmSampleFree(samples[0])
 
 
-@needs('nvmlGpmMetricsGet')
-def test_gpu_without_gpm_reports_no_support(start: Start) -> None:
-    start('mig')
-    assert not pynvml.nvmlGpmQueryDeviceSupport(handle()).isSupportedDevice
-    with pytest.raises(pynvml.NVMLError_NotSupported):
-        pynvml.nvmlGpmSampleGet(handle(), pynvml.nvmlGpmSampleAlloc())
-
-
 def test_calls_before_initialization_fail(start: Start) -> None:
     start()
     pynvml.nvmlShutdown()
@@ -211,33 +175,6 @@ def test_calls_before_initialization_fail(start: Start) -> None:
     assert text(pynvml.nvmlErrorString(pynvml.NVML_ERROR_GPU_IS_LOST)) == 'GPU is lost'
     pynvml.nvmlInit()
     assert text(pynvml.nvmlSystemGetDriverVersion()) == '580.65.06'
-
-
-def test_nvlinks_have_a_version_and_a_speed(start: Start) -> None:
-    start('dgx-h100')
-    assert pynvml.nvmlDeviceGetNvLinkVersion(handle(), 0) == 4
-    speeds = pynvml.nvmlDeviceGetFieldValues(handle(), [84, 89, 132, 137])
-    assert [value.value.uiVal for value in speeds] == [26562] * 4
-    assert text(pynvml.nvmlSystemGetProcessName(os.getpid())) == sys.executable
-    with pytest.raises(pynvml.NVMLError_InvalidArgument):
-        pynvml.nvmlDeviceGetNvLinkVersion(handle(), 18)
-    start('workstation')
-    with pytest.raises(pynvml.NVMLError_NotSupported):
-        pynvml.nvmlDeviceGetNvLinkVersion(handle(), 0)
-
-
-def test_functions_that_nvitop_does_not_call_are_not_supported_or_permitted(start: Start) -> None:
-    start('mig')
-    gpu = handle(0)
-    mig = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, 2)
-    with pytest.raises(pynvml.NVMLError_NotSupported):
-        pynvml.nvmlDeviceGetVirtualizationMode(handle(2))
-    with pytest.raises(pynvml.NVMLError_NotSupported):
-        pynvml.nvmlUnitGetCount()
-    with pytest.raises(pynvml.NVMLError_NoPermission):
-        pynvml.nvmlDeviceSetEccMode(gpu, 0)
-    with pytest.raises(pynvml.NVMLError_InvalidArgument):
-        pynvml.nvmlDeviceSetEccMode(mig, 0)
 
 
 GIB = 2**30
