@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nvitop.basics.masking import is_secret
 from nvitop.basics.metrics import METRICS_BY_NAME
-from nvitop.basics.units import NA, format_time, parse_time
+from nvitop.basics.units import format_time, parse_time
 from nvitop.gui.model.choices import GRAPHS, Screen, neighbor
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.main_rows import least_height_of_full
@@ -211,7 +211,7 @@ def begin_reading(before: AppState, state: AppState) -> Result:
     else:
         pid, start_time = selected_key(before) or (0, -1.0)
         process = selected_process(before)
-    title = '' if process is None else process.username or str(NA)
+    title = '' if process is None else process.username or 'unknown user'
     if isinstance(process, ProcessSample):
         title += f', {process.type or "?"}'
     environ = EnvironState(pid, start_time, title)

@@ -153,7 +153,7 @@ def _target(process: ProcessSample | HostProcessSample, state: AppState) -> Sign
     name = process.name
     command = process.command or special_command(process.status, name) or name or ''
     devices = tuple(p.key.device for p in state.shown.processes if p.key[:2] == key[:2])
-    return SignalTarget(key, process.username or '?', command, parent, devices)
+    return SignalTarget(key, process.username or 'unknown user', command, parent, devices)
 
 
 #: Signal → the key that chooses it.
@@ -212,7 +212,7 @@ def parent_target(dialog: SignalDialog) -> SignalTarget | None:
     if parent is None or not parent.is_own or parent.pid <= 1:
         return None
     key = ProcessKey(parent.pid, parent.start_time, NO_DEVICE)
-    return SignalTarget(key, parent.username or '?', parent.name or '')
+    return SignalTarget(key, parent.username or 'unknown user', parent.name or '')
 
 
 def note_drawn(state: AppState, monotonic: float) -> AppState:

@@ -76,7 +76,7 @@ def _facts(process: ProcessSample, width: int) -> list[tuple[str, str]]:
     age = fmt.format_age(process.running_time_seconds)
     age = '' if age == fmt.NOT_AVAILABLE else f' ({age} ago)'
     job = '' if process.owner is None else f' · {owner_text(process)}'
-    user = 'N/A' if process.username is None else safe(process.username)
+    user = 'an unknown user' if process.username is None else safe(process.username)
     threads = 'N/A' if process.thread_count is None else f'{process.thread_count}'
     directory = 'N/A' if process.directory is None else safe(process.directory)
     facts = [

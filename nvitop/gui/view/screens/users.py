@@ -6,10 +6,11 @@ from __future__ import annotations
 import functools
 from typing import Mapping, Sequence
 
+from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, owner_text
-from nvitop.gui.model.device_columns import bar_pieces
+from nvitop.gui.model.device_columns import bar_pieces, value_of
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import Column
@@ -20,8 +21,9 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import list_sort, listed_users, order_arrow
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.process_rows import UserSummary, processes_of
-from nvitop.gui.view.charts import draw_history, draw_ruler
+from nvitop.gui.view.charts import draw_ruler, draw_series, history_x
 from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.panels.device import device_line
 from nvitop.gui.view.panels.process import (
     Limits,
     no_match_message,
@@ -38,16 +40,19 @@ from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
 #: User or owner, and device → memory in bytes.
 Usage = Mapping['tuple[str | None, DeviceKey]', float]
 
-_MEMORY, _UTILIZATION = Style(Role.MEMORY), Style(Role.UTILIZATION)
+_MEMORY = Style(Role.MEMORY)
 #: Cells of a GPU in the map with its gap, and those of all other columns that stay.
 _GPU_CELLS, _OTHER_CELLS = 6, 44
 #: Columns of the processes of a user, and those of their graphs.
 _DETAILS = ('gpu', 'pid', 'type', 'owner', 'gpu_memory', 'idle', 'sm', 'command')
-_LABEL_CELLS = 8
-#: Minimum number of rows for the graphs of the GPUs of a user.
-_WITH_GRAPHS = 8
-#: Maximum height of a graph.
-_MOST_LINES = 8
+#: Metrics of the GPUs of a user, as many as have room for two lines each.
+_METRICS = ('gpu_utilization', 'memory_percent', 'power_usage')
+#: Minimum number of rows for the histories of the GPUs of a user, and maximum height of one.
+_WITH_HISTORIES, _MOST_LINES = 8, 4
+
+
+def _name(user: UserSummary, width: int) -> str:
+    return 'unknown' if user.name is None else fmt.format_user(user.name, width)
 
 
 def _hours(user: UserSummary, at: int) -> str:
@@ -62,7 +67,7 @@ def _idle_memory(user: UserSummary, _: int) -> Content:
 # fmt: off
 #: Columns. Text: of a :class:`UserSummary`, for the width.
 USER_COLUMNS: tuple[Column, ...] = (
-    Column('user', 'USER', (7, 16, 32), 'user who runs the processes', lambda row, width: fmt.format_user(row.name, width),
+    Column('user', 'USER', (7, 16, 32), 'user who runs the processes', _name,
            align='<', gap=0, order='user', source='psutil `username`'),
     Column('processes', 'PROCESSES', (9,), 'GPU processes, each counted once', lambda row, _: fmt.format_count(row.processes),
            rank=5, order='processes', unit='count', source='PIDs of the process rows'),
@@ -198,10 +203,10 @@ def _draw_detail(
     rows: list[ProcessSample] = processes_of(state.rows, user.name, by_owner=state.sums_by_owner)
     where = f' on {devices_text(user.devices)}' if user.devices else ''
     count = f'{user.processes} process{"" if user.processes == 1 else "es"}'
-    draw_section(buf, area.y, f'{fmt.format_user(user.name, 32)}: {count}{where}')
+    draw_section(buf, area.y, f'{_name(user, 32)}: {count}{where}')
     body = area.inset(0, 1, 0, 0)
-    shown = [row for row in devices if row.device.key in user.devices]
-    graphs = min(len(shown), (body.height - 3) // 2) if body.height >= _WITH_GRAPHS else 0
+    shown = [row.device for row in devices if row.device.key in user.devices]
+    graphs = min(len(shown), (body.height - 3) // 2) if body.height >= _WITH_HISTORIES else 0
     room = body.height - (graphs + 2 if graphs else 0)
     table, below = body.split_top(min(room, 1 + len(rows)) if graphs else room)
     # A click on their headings does not sort them.
@@ -211,7 +216,14 @@ def _draw_detail(
     columns[job] = columns[job]._replace(
         text=lambda row, _: owner_text(row) if row.owner is None else safe(row.owner.group)
     )
-    text_of = columns[-1].text
+    idle = _DETAILS.index('idle')
+    idle_text, text_of = columns[idle].text, columns[-1].text
+
+    def idle_time(row: ProcessSample, width: int) -> Content:
+        is_held = (row.gpu_idle_seconds or 0) >= HELD_SECONDS
+        return ((str(idle_text(row, width)), WARNING if is_held else PLAIN),)
+
+    columns[idle] = columns[idle]._replace(text=idle_time)
 
     @functools.lru_cache(maxsize=None)
     def commands(width: int) -> dict[ProcessKey, str]:
@@ -222,16 +234,25 @@ def _draw_detail(
     draw_table(buf, table, columns, rows)
     if not graphs:
         return
-    draw_section(buf, below.y, f'Utilization of {"its GPU" if graphs == 1 else "their GPUs"}')
+    room = below.height - 2
+    most = max(1, room // (2 * graphs))
+    series = []
+    for device in shown[:graphs]:
+        known = [name for name in _METRICS if value_of(device, name) is not None]
+        for name in (known or _METRICS)[:most]:
+            line = device_line(device, METRICS_BY_NAME[name])
+            series.append(line._replace(title=f'GPU {device.key.label} {line.title}'))
+    draw_section(
+        buf,
+        below.y,
+        f'History of {devices_text([device.key for device in shown[:graphs]])}, all users',
+    )
     ruler = ruler_of(state, history)
-    right = below.inset(_LABEL_CELLS, 1, 0, 0)
-    lines = max(1, min(_MOST_LINES, (right.height - 1) // graphs))
-    for number, row in enumerate(shown[:graphs]):
-        y = right.y + 1 + number * lines
-        buf.write(below.x, y, f'GPU {row.device.key.label}', HEADING)
-        values = ruler.values(row.device.key, 'gpu_utilization', right.width)
-        draw_history(buf, Rect(right.x, y, right.width, lines), values, _UTILIZATION)
-    draw_ruler(buf, Rect(right.x, right.y, right.width, 1), ruler)
+    inside = below.inset(1, 1, 1, 0)
+    left = history_x(inside.width)
+    draw_ruler(buf, Rect(inside.x + left, inside.y, inside.width - left, 1), ruler)
+    lines = max(1, min(_MOST_LINES, room // len(series)))
+    draw_series(buf, inside.inset(0, 1, 0, 0), series, lines, ruler)
 
 
 def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
