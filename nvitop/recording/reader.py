@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 import sqlite3
-import tempfile
 from collections import OrderedDict
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -237,34 +234,12 @@ def _connect(path: str) -> sqlite3.Connection:
         return _checked(address)
     except sqlite3.OperationalError:
         # Reading a file in WAL mode needs files next to it. Without a log, all is in the file.
-        if os.path.exists(f'{path}-wal'):
-            return _copy(path)
-        return _checked(f'{address}&immutable=1')
-
-
-def _copy(path: str) -> sqlite3.Connection:
-    """Copy a database and its log, which a killed recorder left, to a temporary database."""
-    files = (path, f'{path}-wal')
-    with tempfile.TemporaryDirectory(prefix='nvitop-') as directory:
-        try:
-            # There are two copies for a moment.
-            if 2 * sum(map(os.path.getsize, files)) > shutil.disk_usage(directory).free:
-                raise RecordingError(
-                    f'cannot read {path}: no room for a copy in {tempfile.gettempdir()}; set '
-                    'TMPDIR, or copy it and its -wal file to a directory that you can write'
-                )
-            for source, name in zip(files, ('copy', 'copy-wal')):
-                shutil.copyfile(source, os.path.join(directory, name))
-        except OSError as error:
-            raise RecordingError(f'cannot read {path}: {error.strerror}') from None
-        db = _checked('')
-        with contextlib.closing(sqlite3.connect(os.path.join(directory, 'copy'))) as copy:
-            try:
-                copy.backup(db)
-            except BaseException:
-                db.close()
-                raise
-        return db
+        if not os.path.exists(f'{path}-wal'):
+            return _checked(f'{address}&immutable=1')
+        raise RecordingError(
+            f'cannot read {path}: its recorder was killed and left a log next to it; copy both files '
+            'to a directory that you can write, or start the recorder again'
+        ) from None
 
 
 def _checked(address: str) -> sqlite3.Connection:
