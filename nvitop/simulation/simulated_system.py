@@ -372,7 +372,8 @@ class SimulatedHost(SimulatedSystem):
     def core_seconds(self) -> tuple[CpuSeconds, ...]:
         busy, whole = self.cpu_seconds()
         each = whole / self._host.cpus
-        weights = [0.3 + (number * 37 % 100) / 70 for number in range(self._host.cpus)]
+        # Few cores do most of the work.
+        weights = [0.05 + (number * 37 % 100 / 100) ** 3 for number in range(self._host.cpus)]
         return tuple(CpuSeconds(min(each, busy * w / sum(weights)), each) for w in weights)
 
     def load_average(self) -> tuple[float, float, float] | None:

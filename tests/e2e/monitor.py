@@ -95,8 +95,8 @@ class Monitor(Program):
         self, scenario: pathlib.Path, *options: str, columns: int = 104, rows: int = 41
     ) -> None:
         super().__init__(
-            # In this theme, the selected row is reversed, and colors are those of the palette.
-            (*NVITOP, '--flat', '--demo', str(scenario), *options),
+            # In this theme, the selected row is reversed.
+            (*NVITOP, '--theme=mono', '--flat', '--demo', str(scenario), *options),
             columns=columns,
             rows=rows,
             variables={'LONG': 'somewhere/' * 30, 'SHOP_TOKEN': 'open sesame'},
@@ -109,7 +109,8 @@ class Monitor(Program):
         return self
 
     def row(self, text: str) -> int:
-        return next((y for y, line in enumerate(self.lines) if text in line), -1)
+        """Return the last row with a text, that of a process rather than of its GPU; -1 if none."""
+        return max((y for y, line in enumerate(self.lines) if text in line), default=-1)
 
     def has_reverse(self, y: int) -> bool:
         """Return whether any cell of a row is reversed; False for row -1."""

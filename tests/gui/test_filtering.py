@@ -186,6 +186,15 @@ def test_an_unknown_field_is_an_error_while_it_is_typed(text: str, error: str) -
     assert pressed(state, 'Esc').query == ''
 
 
+def test_search_shows_and_marks_a_match_in_the_cut_part_of_a_command() -> None:
+    sample = SAMPLES['h100x8']
+    state = pressed(state_of(sample, 80, 30), '/', *'nproc')
+    frame = draw_frame(state, History())
+    marked = [text for y in range(30) for _, text, style in frame.row(y) if style.reverse]
+    assert 'nproc' in marked
+    assert 'python3 -m t' in '\n'.join(draw_frame(pressed(state, 'Esc'), History()).lines())
+
+
 def test_search_marks_its_match() -> None:
     state = pressed(state_of(MANY), '/', *'worker')
     frame = draw_frame(state, History())

@@ -21,8 +21,9 @@ _WITH_DEVICES = 9
 #: Minimum share of the screen for processes, on the page of a GPU too, and lines of them before rows
 #: of GPUs grow and before the host has histories.
 _SHARE, _PAGE_SHARE, _FEWEST, _ENOUGH = 3, 7, 8, 16
-#: Maximum number of lines of a GPU, or of a metric if a single GPU has a line for each.
-_MOST_LINES = 6
+#: Maximum number of lines of a GPU, or of a metric if a single GPU has a line for each; of a GPU with
+#: MIG devices, which have the users and the memory.
+_MOST_LINES, _MOST_MIG_LINES = 6, 3
 #: Rows of the host if there is room: its line, and the histories of its CPU and memory; if the only
 #: GPU is asleep, higher ones.
 _HOST_ROWS, _HOST_ROWS_ALONE = 3, 13
@@ -101,7 +102,8 @@ def main_rows(
         least = min(most, DEVICE_FRAME + len(shown.rows) + bool(shown.free) - is_asleep)
         growing = sum(is_tall(row) for row in shown.rows)
         is_whole = least == DEVICE_FRAME + len(rows)
-        steps = _MOST_LINES if is_whole and view.mode != 'compact' else 1
+        most_lines = _MOST_MIG_LINES if any(row.is_divided for row in rows) else _MOST_LINES
+        steps = most_lines if is_whole and view.mode != 'compact' else 1
     sizes = [(0, least), *((1 + n, least + (n - 1) * growing) for n in range(2, steps + 1))]
     enough = range(target + 1, 0 if is_page else PROCESS_FRAME + _ENOUGH + 1)
     panels = [

@@ -286,6 +286,13 @@ class AppState(NamedTuple):
     version: str = __version__.partition('+')[0]
 
     @property
+    def searched_words(self) -> list[str]:
+        """The words of the search, also while it is typed."""
+        if self.field is not None and self.field.purpose == 'search':
+            return self.field.text.split()
+        return self.searched.split() if self.spec.has_lines else []
+
+    @property
     def spec(self) -> ScreenSpec:
         return self.program.screens[self.screen]
 

@@ -38,10 +38,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
     if buf.height < state.height:
         buf.add_row()
     if not is_too_small:
-        if state.field is not None and state.field.purpose == 'search':
-            _mark_words(buf, state.field.text.split())
-        elif state.searched and state.spec.has_lines:
-            _mark_words(buf, state.searched.split())
+        _mark_words(buf, state.searched_words)
         if state.field is not None:
             _draw_field(buf, state, state.field)
         rows = draw_next_keys(buf, state) if state.prefix else 0

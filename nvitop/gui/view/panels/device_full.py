@@ -255,7 +255,8 @@ def _cells(width: int, devices: Sequence[DeviceSample]) -> tuple[Cells, ...]:
     """
     first, second, third = _CELL_WIDTHS
     if width < WITH_BAR:
-        first += width - CLASSIC
+        more = min(width - CLASSIC, _WIDE_STATE - _NARROW_STATE)
+        first, third = first + width - CLASSIC - more, third + more
     else:
         names = [fmt.product_name(gpu.info.name or '') for gpu in devices if not gpu.key.is_mig]
         longest = max(map(cell_width, names), default=0)

@@ -10,7 +10,7 @@ from nvitop.gui.model.device_columns import Pieces, bar_pieces
 from nvitop.gui.render.buffer import Buffer, Cells, Rect, inside
 from nvitop.gui.render.theme import DIM, HEADING, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
-from nvitop.gui.view.charts import Ruler, draw_history
+from nvitop.gui.view.charts import Ruler, draw_history, draw_ruler
 from nvitop.gui.view.text import draw_rule, draw_uprights
 from nvitop.sampling.history import HOST
 from nvitop.sampling.types import HostSample
@@ -94,16 +94,20 @@ def _draw_below(
     for y in range(area.y, area.bottom):
         draw_uprights(buf, y, ends)
     cells = inside(area.width)
-    graph = graph or Cells(cells.x + cells.width // 2, cells.width - cells.width // 2)
     if host.hostname and host.cpu_percent is None and host.memory_used_bytes is None:
         buf.write(cells.x, area.y, 'CPU and memory of this host are not reported', DIM)
         return
+    if graph is None:  # no GPU has a history, nor a ruler
+        graph = Cells(cells.x + _LABEL, cells.width - _LABEL)
+        if ruler is not None:
+            draw_ruler(buf, Rect(graph.x, area.y, graph.width, 1), ruler)
+        area = area.inset(0, 1, 0, 0)
     half = area.height // 2
     lines = (
         ('CPU', 'cpu_percent', _CPU, area.y),
         ('MEM', 'memory_percent', _MEMORY, area.y + half),
     )
-    label_x = graph.x - len('CPU') - 1
+    label_x = max(cells.x, graph.x - len('CPU') - 1)
     for label, metric, style, y in lines:
         buf.write(label_x, y + half - 1, label, HEADING)
         if ruler is not None:
@@ -111,14 +115,14 @@ def _draw_below(
             draw_history(buf, Rect(graph.x, y, graph.width, half), values, style)
     room = label_x - 2 - cells.x - _LABEL
     if host.cpu_core_percents and room > 0:
-        y = area.y + half - 1
-        _draw_cores(buf, Cells(cells.x + _LABEL, room), y, host.cpu_core_percents)
+        _draw_cores(buf, Cells(cells.x + _LABEL, room), area.y + half - 1, host.cpu_core_percents)
 
 
 def _draw_cores(buf: Buffer, cells: Cells, y: int, percents: Sequence[float]) -> None:
     together = -(-len(percents) // cells.width)
     groups = [percents[i : i + together] for i in range(0, len(percents), together)]
-    levels = [min(7, int(sum(group) / len(group) * 8 / 100.001)) for group in groups]
+    # A core that is fully used is a bottleneck, whatever its neighbors do.
+    levels = [min(7, int(max(group) * 8 / 100.001)) for group in groups]
     if any(levels):
         buf.write(cells.x - _LABEL, y, 'CORES', HEADING)
         buf.write(cells.x, y, ''.join(_BLOCKS[level] for level in levels), _CPU)

@@ -13,7 +13,14 @@ from nvitop.gui.model.table import Item, Placed
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
-from nvitop.gui.state.process_rows import JobKey, Line, common_words, is_descending, unknown_devices
+from nvitop.gui.state.process_rows import (
+    JobKey,
+    Line,
+    common_words,
+    contains,
+    is_descending,
+    unknown_devices,
+)
 from nvitop.gui.view.table import MARKED, draw_cell, draw_headings
 from nvitop.gui.view.text import draw_border, draw_rule, draw_uprights
 from nvitop.health.states import HELD_SECONDS
@@ -152,6 +159,8 @@ class ProcessView(NamedTuple):
     notes: tuple[Item, ...] = ()
     #: Whether the title is the one that scripts look for.
     is_report: bool = False
+    #: Words of a search, which are shown if a command contains them.
+    searched: Sequence[str] = ()
 
 
 def draw_processes(
@@ -295,9 +304,16 @@ def _commands(lines: Sequence[Line], columns: Sequence[Placed], listed: ProcessV
     if not columns or columns[-1].column.name != 'command' or listed.scroll_x:
         return texts
     width = columns[-1].width
+    whole = list(texts)
     long = [i for i, text in enumerate(texts) if len(text) > width and text.isascii()]
     for i, text in zip(long, fmt.brief_commands([texts[i] for i in long], width)):
         texts[i] = text
+    for i, text in enumerate(whole):
+        cut = [word for word in listed.searched if not contains(clip(texts[i], width), word)]
+        word = next((word for word in cut if contains(text, word)), '')
+        if word:
+            before = text.lower().find(word.lower())
+            texts[i] = clip_scrolled(text, max(0, cell_width(text[:before]) - width // 3), width)
     return texts
 
 

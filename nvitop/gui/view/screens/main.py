@@ -8,7 +8,7 @@ from typing import Sequence
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.model.main_rows import LOWEST
 from nvitop.gui.model.table import Item, fit
-from nvitop.gui.render.buffer import NARROWEST, Buffer, Rect
+from nvitop.gui.render.buffer import CLASSIC, NARROWEST, Buffer, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, safe
 from nvitop.gui.state.app_state import AppState
@@ -21,8 +21,8 @@ from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView
 from nvitop.sampling.history import History
 
-#: Cells between two parts of the first line.
-_GAP = 3
+#: Cells between two parts of the first line, also of a narrow one.
+_GAP, _NARROW_GAP = 3, 2
 #: Maximum width of the name of the user and of that of the host.
 _NAME_WIDTH = 24
 #: Note on processes of another PID namespace.
@@ -65,6 +65,7 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         lines_layout(state).scroll_y,
         shown_scroll_x(state),
         (Item(_FOREIGN, Style(Role.WARNING), 2),) if has_foreign else (),
+        searched=state.searched_words,
     )
     draw_panels(buf, panel, sample, state.view, shown, listed)
 
@@ -110,15 +111,15 @@ def draw_first_line(buf: Buffer, state: AppState, badges: Sequence[Item]) -> Non
     user, name = (clip(safe(n), _NAME_WIDTH) for n in (host.username, host.hostname))
     name = '@'.join(filter(None, (user, name))) + (' (WSL)' if host.wsl else '')
     left = [*(badge._replace(rank=-1) for badge in badges), *state.program.answers(state)]
-    clock = Item((day.split()[3], day.split()[3][:5]), PLAIN, 5)
-    room = buf.width - 2
-    texts = fit([*left, clock], room, _GAP)
+    clock = Item((day.split()[3], day.split()[3][:5]), PLAIN, 2)
+    room, gap = buf.width - 2, _GAP if buf.width >= CLASSIC else _NARROW_GAP
+    texts = fit([*left, clock], room, gap)
     # What the machine does is more important than the whole word, and where the hosts are from.
     short = [
         item._replace(forms=item.forms[-1:]) if item.forms[-1] in ('[SIM]', 'fleet') else item
         for item in left
     ]
-    shorter = fit([*short, clock], room, _GAP)
+    shorter = fit([*short, clock], room, gap)
     if shorter[len(badges) :] != texts[len(badges) :]:
         texts = shorter
     *texts, time = texts
@@ -128,12 +129,12 @@ def draw_first_line(buf: Buffer, state: AppState, badges: Sequence[Item]) -> Non
             width = buf.write(x, 0, text, item.style)
             if item.key:
                 buf.hit(Rect(x, 0, width, 1), 'keys', item.key)
-            x += width + _GAP
+            x += width + gap
     end = 1 + room - cell_width(time)
     buf.write(end, 0, time, clock.style)
-    if name and x + cell_width(name) + _GAP <= end:
+    if name and x + cell_width(name) + gap <= end:
         buf.write(
-            end - _GAP - cell_width(name),
+            end - gap - cell_width(name),
             0,
             name,
             Style(Role.ROOT, bold=True) if host.is_superuser else DIM,
