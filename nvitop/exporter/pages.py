@@ -24,6 +24,7 @@ from nvitop.exporter.families import (
     render,
     without_values,
 )
+from nvitop.sampling.threads import Watchdog
 from nvitop.sampling.types import EMPTY_SAMPLE, Sample
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ FRESH_INTERVALS = 3
 FRESH_SECONDS = 3.0
 #: Favors speed: a higher level makes pages a sixth smaller and takes three times as long.
 _GZIP_LEVEL = 1
-#: Maximum time (seconds) that :meth:`TextFile.close` waits for the disk.
-CLOSE_SECONDS = 2.0
+#: Maximum time (seconds) to write or remove the text file.
+WRITE_SECONDS = 2.0
 
 
 def process_families() -> list[Family]:
@@ -252,8 +253,8 @@ class Pages:
 class TextFile:
     """A file with the last series, for the textfile collector of node_exporter.
 
-    Readers see the old or the new content, never a part. A background thread writes it, because a slow
-    disk must not delay samples.
+    Readers see the old or the new content, never a part. A slow disk delays samples by at most
+    :data:`WRITE_SECONDS`, once.
 
     Args:
         path: Name of the file.
@@ -271,41 +272,28 @@ class TextFile:
         self._new_path = os.path.join(directory, f'.{name}.{os.getpid()}.new')
         self._pages = pages
         self._on_problem = on_problem
+        self._last_problem = ''
+        self._watchdog = Watchdog('nvitop-textfile')
         self._write(b'')
-        self._is_due = threading.Event()
-        self._is_closed = False
-        self._thread = threading.Thread(target=self._run, name='nvitop-textfile', daemon=True)
-        self._thread.start()
 
     def replace(self) -> None:
-        """Replace the file soon by one with the last sample of the pages."""
-        self._is_due.set()
+        """Replace the file by one with the last sample of the pages."""
+        steps = {'write': lambda: self._write(self._pages.file_content())}
+        outcome = self._watchdog.run(steps, limit=WRITE_SECONDS)['write']
+        error, problem = outcome.error, ''
+        if outcome.timed_out:
+            problem = f'cannot write {self._path}: the disk does not respond'
+        elif isinstance(error, OSError):
+            problem = f'cannot write {self._path}: {error.strerror}'
+        elif error is not None:
+            problem = f'{self._path} failed: {type(error).__name__}: {error}'
+        if problem and problem != self._last_problem:
+            self._on_problem(problem)
+        self._last_problem = problem
 
     def close(self) -> None:
         """Remove the file, because its values would become stale, unless the disk does not respond."""
-        self._is_closed = True
-        self._is_due.set()
-        self._thread.join(CLOSE_SECONDS)
-
-    def _run(self) -> None:
-        last_problem = ''
-        while True:
-            self._is_due.wait()
-            self._is_due.clear()
-            if self._is_closed:
-                break
-            problem = ''
-            try:
-                self._write(self._pages.file_content())
-            except OSError as error:
-                problem = f'cannot write {self._path}: {error.strerror}'
-            except Exception as error:
-                problem = f'{self._path} failed: {type(error).__name__}: {error}'
-            if problem and problem != last_problem:
-                self._on_problem(problem)
-            last_problem = problem
-        with contextlib.suppress(OSError):
-            os.unlink(self._path)
+        self._watchdog.run({'remove': lambda: os.unlink(self._path)}, limit=WRITE_SECONDS)
 
     def _write(self, content: bytes) -> None:
         try:

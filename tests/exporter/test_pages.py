@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import pathlib
 import sys
+import threading
 import time
 from typing import Any
 
@@ -27,7 +28,6 @@ from nvitop.sampling.types import DeviceEvent, Problem, Sample
 from tests.clock import Clock
 from tests.exporter.serving import make_pages
 from tests.sampling.fakes import device_sample, process_sample
-from tests.waiting import wait_until
 
 
 def sample_at(now: float, number: int = 1, **values: object) -> Sample:
@@ -148,10 +148,6 @@ def test_users_are_forgotten(count: int) -> None:
     assert set(counters.totals()) == {()}
 
 
-def raising(error: Exception) -> bytes:
-    raise error
-
-
 def test_text_file_is_written_again_after_failures(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,24 +157,26 @@ def test_text_file_is_written_again_after_failures(
     path = directory / 'nvitop.prom'
     problems: list[str] = []
     textfile = TextFile(str(path), pages, problems.append)
-    content, contents = pages.file_content, [ValueError('broken')]
-    monkeypatch.setattr(
-        pages, 'file_content', lambda: content() if not contents else raising(contents.pop())
-    )
-    textfile.replace()
-    wait_until(lambda: problems, 'a problem')
+    with monkeypatch.context() as patch:
+        patch.setattr(pages, 'file_content', lambda: 1 // 0)
+        textfile.replace()
     path.unlink()
     directory.rmdir()
-    textfile.replace()
-    wait_until(lambda: len(problems) == 2, 'another problem')
-    textfile.replace()
+    for _ in range(2):
+        textfile.replace()
     directory.mkdir()
     textfile.replace()
-    wait_until(path.exists, 'the file')
     assert b'nvitop_build_info' in path.read_bytes()
+    hangs = threading.Event()
+    monkeypatch.setattr('nvitop.exporter.pages.WRITE_SECONDS', 0.05)
+    with monkeypatch.context() as patch:
+        patch.setattr(pages, 'file_content', hangs.wait)
+        textfile.replace()
+    hangs.set()
     assert problems == [
-        f'{path} failed: ValueError: broken',
+        f'{path} failed: ZeroDivisionError: integer division or modulo by zero',
         f'cannot write {path}: No such file or directory',
+        f'cannot write {path}: the disk does not respond',
     ]
     textfile.close()
     assert not path.exists()
