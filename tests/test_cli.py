@@ -41,9 +41,6 @@ def report_on(scenario: str, *arguments: str) -> CommandRun:
         return report(*arguments)
 
 
-# Messages
-
-
 def test_failed_queries_are_reported_once(machine: simulation.Machine) -> None:
     machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN')
     machine.fail('nvmlDeviceGetPowerUsage', 'NOT_SUPPORTED')
@@ -104,9 +101,6 @@ def test_the_monitor_needs_a_terminal(machine: simulation.Machine) -> None:
     assert ran.status == 1
     assert 'H100' in ran.out
     assert 'nvitop: error: the monitor needs a terminal for input and output\n' in ran.err
-
-
-# Filters
 
 
 def test_only_takes_mig_devices() -> None:
@@ -180,9 +174,6 @@ def test_user_without_a_name_means_the_current_user(
     assert shown == [('ann',), ('bob', 'eve'), ('bob', 'eve', 'dan'), None]
 
 
-# The monitor
-
-
 @pytest.fixture
 def garbage_collection() -> Iterator[None]:
     former = gc.get_threshold()
@@ -210,9 +201,6 @@ def test_leaving_the_monitor_prints_the_report_of_its_last_sample(
     assert ' critical  GPU 2: not responding: the driver has not answered for 12 s' in out
     assert messages == []
     assert collection == [(True, lifecycle.COLLECTED_AFTER, True)]
-
-
-# Environment and configuration
 
 
 @pytest.mark.parametrize(('columns', 'width'), [('0', 79), ('-5', 79), ('wide', 79), ('132', 132)])

@@ -45,8 +45,6 @@ from tests.gui.headless import FakeMeasuring, HeadlessTerminal
 from tests.gui.samples import SAMPLES
 from tests.waiting import PATIENCE
 
-# The event loop, on a terminal in memory with stored samples
-
 
 def sample(name: str = 'h100x8', sequence: int = 1) -> Sample:
     now = float(sequence)
@@ -325,9 +323,6 @@ def test_hanging_environment_does_not_block_signals(
     assert events.get(timeout=PATIENCE) == SignalSent(key, 'SIGKILL', 'sent')
     is_over.set()
     assert isinstance(events.get(timeout=PATIENCE), EnvironmentRead)
-
-
-# Signals
 
 
 def never(pid: int, number: int) -> None:

@@ -105,9 +105,6 @@ def test_device_that_never_responded_shows_the_reason_once(full: bool) -> None:
     assert 'N/A' not in text
 
 
-# The first line
-
-
 def answer(*devices: DeviceSample, processes: tuple[ProcessSample, ...] = ()) -> list[str]:
     rows = device_rows(machine(*devices, processes=processes))
     return [each.forms[0] for each in answers(rows)]
@@ -131,9 +128,6 @@ def test_first_line_names_free_held_busy_and_broken_gpus() -> None:
         '! GPU 3 pending row remapping',
     ]
     assert answer(gpus[0], processes=running[:1]) == ['no GPU free', '1 busy: ann 0']
-
-
-# The full form
 
 
 def test_full_form_marks_a_finding_in_red() -> None:

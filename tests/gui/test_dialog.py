@@ -68,9 +68,6 @@ def losing(sample: Sample, gpu: int) -> Sample:
     )
 
 
-# Targets
-
-
 @pytest.mark.parametrize(
     ('key', 'signal'),
     [('T', 'SIGTERM'), ('F9', 'SIGTERM'), ('K', 'SIGKILL'), ('I', 'SIGINT'), ('Ctrl-C', 'SIGINT')],
@@ -174,9 +171,6 @@ def test_selected_process_does_not_replace_tagged_ones_that_are_not_listed() -> 
     assert targets_of(pressed(state, 'Esc', 'Home', 'T')) == [state.rows[0].key.pid]
 
 
-# Text
-
-
 @pytest.mark.parametrize('screen', ['', 't'])
 def test_dialog_about_a_zombie_offers_to_signal_its_parent(screen: str) -> None:
     parent = ParentProcess(50, 5.0, 'bash', 'ann', is_own=True)
@@ -260,9 +254,6 @@ def test_targets_that_the_filter_hides_are_marked(screen: str) -> None:
     assert message(state) == ('2 hidden by the filter', *map(line_of, rows, marks))
     state = arrived(state, without(sample, rows[2].key.pid))
     assert message(state)[0] == '1 hidden by the filter, 1 no longer listed'
-
-
-# Confirmation
 
 
 def test_paste_confirms_nothing() -> None:

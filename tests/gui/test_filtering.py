@@ -96,9 +96,6 @@ def test_words_must_match_on_the_same_device() -> None:
         assert matches_host_process(process, query, {(9, 1.0): uses}) is expected
 
 
-# Typing
-
-
 def test_filter_takes_effect_while_it_is_typed_and_esc_restores_the_previous_one() -> None:
     state = pressed(state_of(MANY), '\\', *'pid:100', 'Enter')
     user = MANY.processes[0].username

@@ -42,9 +42,6 @@ from tests.gui.samples import SAMPLES, with_families
 pytestmark = pytest.mark.usefixtures('utc')
 
 
-# Sort orders of processes, the keys that choose them, and the filter of the options
-
-
 def process(pid: int, gpu: int = 0, **fields: Any) -> ProcessSample:
     sample = ProcessSample(ProcessKey(pid, 1.0, DeviceKey(gpu)), username='user')
     return sample._replace(**fields)
@@ -269,9 +266,6 @@ def test_every_process_has_one_line(pairs: list[tuple[int, int]]) -> None:
     assert sorted(row.process.pid for row in rows) == sorted({pid for pid, _ in pairs})
     for above, below in zip(rows, rows[1:]):
         assert below.depth <= above.depth + 1
-
-
-# The screen
 
 
 def test_tree_opens_at_the_selected_process_and_returns_its_selection() -> None:

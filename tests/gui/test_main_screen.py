@@ -31,9 +31,6 @@ def state_with(
     return relist(state_on(sample, width, height, view=view)._replace(main=main))
 
 
-# Panels and columns
-
-
 @pytest.mark.parametrize('count', [1, 2, 8, 16, 40])
 def test_processes_have_a_third_of_the_screen_and_free_gpus_are_seen_at_every_height(
     count: int,
@@ -74,9 +71,6 @@ def test_panels_stay_while_a_user_filters_or_selects_and_while_jobs_start_and_en
         else:
             state = pressed(state, *step.split())
         assert panel_rows(state)[:3] == before[:3]
-
-
-# Any screen
 
 
 def test_other_rows_of_the_selected_process_are_marked() -> None:

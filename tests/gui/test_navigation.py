@@ -59,9 +59,6 @@ from tests.gui.driving import (
 )
 from tests.gui.samples import ENVIRONMENT, SAMPLES, with_families
 
-# Screens: opening them, going back, and keys that do not work on them
-
-
 _WAYS = [(key, binding.opens) for binding in BINDINGS if binding.opens for key in binding.keys]
 
 
@@ -72,9 +69,6 @@ def test_key_that_opens_a_screen_also_leaves_it(key: str, screen: Screen) -> Non
     # On the users screen it alternates between users and jobs.
     assert pressed(state, key).screen is (screen if screen is Screen.USERS else Screen.MAIN)
     assert pressed(state, 'q').screen is Screen.MAIN
-
-
-# Keys that do nothing here
 
 
 @pytest.mark.parametrize(
@@ -158,9 +152,6 @@ def test_next_key_removes_the_answer_to_a_key(keys: str, notice: str, following:
     assert texts(pressed(state, following)) == [outcome]
 
 
-# The environment
-
-
 def test_environment_is_that_of_the_selected_process() -> None:
     assert texts(pressed(state_of(MANY), 'e')) == ['Select a process first']
     state, effects = press(state_of(MANY), 'Down', 'e')
@@ -195,9 +186,6 @@ def test_secrets_are_revealed_if_there_are_any(
     assert state.environ.reveals_secrets is not bool(notices)
 
 
-# The columns
-
-
 def test_last_column_cannot_be_hidden() -> None:
     state, effects = press(state_of(MANY, view=ViewState(columns=('pid',))), 'C', 'Space')
     assert (state.view.columns, effects) == (('pid',), (RingBell(),))
@@ -230,9 +218,6 @@ def test_hosts_without_room_are_hidden_in_advance_and_not_shown_by_accident() ->
     state, effects = press(hidden, 'H')
     assert (state.view.show_host, effects) == (True, (RingBell(),))
     assert texts(state) == ['The host needs a higher screen']
-
-
-# Freezing
 
 
 def test_w_saves_the_choices_and_shows_where() -> None:
@@ -300,9 +285,6 @@ def test_paste_outside_of_a_text_field_does_nothing() -> None:
     state, effects = update(before, Pasted('K\r'))
     assert texts(state) == ['Paste ignored (press \\ to filter first)']
     assert (state._replace(notices=()), effects) == (before, ())
-
-
-# Outcomes of signals
 
 
 def test_outcome_of_a_signal_is_shown_for_five_seconds() -> None:
@@ -382,9 +364,6 @@ def test_keys_ignore_a_selected_process_that_the_filter_hides(screen: str) -> No
         assert later._replace(notices=()) == state
 
 
-# Scrolling
-
-
 def test_selected_process_stays_visible() -> None:
     state = state_of(MANY, height=24)
     for key in ('Down',) * 60 + ('End', 'Home') + ('Up',) * 3:
@@ -408,9 +387,6 @@ def test_scrolling_keeps_a_selected_process_on_the_screen(size: tuple[int, int],
             state = pressed(state, key)
             assert row_of_selected(state) is not None
         assert state.selected != before
-
-
-# Mouse
 
 
 def test_clicks_select_sort_and_clear() -> None:

@@ -45,9 +45,6 @@ from nvitop.gui.state.update import update
 from tests.gui.drawing import shown
 from tests.gui.random_samples import HOSTILE
 
-# Cell widths, compared with a terminal emulator, and hostile text made safe
-
-
 SAFE = HOSTILE.map(safe)
 FORBIDDEN = re.compile(
     '[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff'

@@ -38,9 +38,6 @@ from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of
 pytestmark = pytest.mark.usefixtures('utc')
 
 
-# Screens: keys that work on each, cursors, messages, and what they share
-
-
 #: Keys before the key that is tested. Some keys work only in some of these situations.
 SITUATIONS = (
     (),

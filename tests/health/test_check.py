@@ -165,9 +165,6 @@ def test_findings_about_the_gpu_of_a_mig_device_count() -> None:
         assert kinds('-o', str(uuid)) == kinds('-o', '0:0') == [('memory_errors', 0)]
 
 
-# Drivers that fail or hang
-
-
 def test_a_hanging_gpu_is_named_and_others_are_judged(machine: simulation.Machine) -> None:
     machine.hang('nvmlDeviceGetTemperature*', gpu=5)
     machine.set(gpu=6, total_volatile_uncorrected_ecc_errors=3)

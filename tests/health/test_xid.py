@@ -33,9 +33,6 @@ def xid(code: int, at: float = 1000.0, **values: Any) -> DeviceEvent:
     return DeviceEvent(KEY, 'xid', code, at, at, **values)
 
 
-# The table
-
-
 def test_numbers_have_the_severity_of_the_catalog() -> None:
     assert all(xid.words and xid.action in ACTIONS for xid in XIDS.values())
     assert len(XIDS) > 90
@@ -60,9 +57,6 @@ def test_xid_154_has_the_action_of_its_text() -> None:
         ('', 'cause'),
     ):
         assert action_of(154, text) == ACTIONS[action]
-
-
-# Findings
 
 
 def test_the_most_severe_event_is_named_and_a_number_counts_once() -> None:
@@ -128,9 +122,6 @@ def test_memory_errors_remapping_and_xids_do_not_contradict_each_other(
     assert finding.evidence.endswith('; a memory row will be remapped at the next reset')
     assert ('Xid' in finding.evidence) == bool(events)
     assert 'not affected' not in finding.action
-
-
-# The kernel log
 
 
 def test_lines_of_the_kernel_log() -> None:
@@ -348,9 +339,6 @@ def test_records_of_the_device_are_read_one_by_one(monkeypatch: pytest.MonkeyPat
     (error,) = read_kernel_log('/dev/null')
     assert error[:3] == (4060.0, '0000:3d:00', 79)
     assert not answers
-
-
-# Other users
 
 
 def test_events_of_recordings() -> None:

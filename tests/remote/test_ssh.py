@@ -168,9 +168,6 @@ def test_demand_is_read_as_it_was_sent() -> None:
     assert loads_demand(dumps_demand(demand)) == demand
 
 
-# With a real sshd
-
-
 def test_a_real_sshd(sshd: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('NVITOP_SSH', sshd)
     source = RemoteSource('127.0.0.1', SAMPLES, interval=0.5)
