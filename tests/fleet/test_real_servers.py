@@ -15,7 +15,6 @@ import pytest
 from nvitop.exporter.dialects import Observation, SeriesOptions
 from nvitop.exporter.families import make_families
 from nvitop.fleet.client import Client
-from nvitop.fleet.demo import DemoSource
 from nvitop.fleet.settings import make_settings
 from nvitop.fleet.source import HostSource, PrometheusSource
 from nvitop.fleet.types import Fleet, FleetHost, Series
@@ -38,6 +37,8 @@ pytestmark = [
 ]
 NVITOP = [sys.executable, '-m', 'nvitop']
 GIB = 1 << 30
+#: Utilization of the GPUs of a host.
+GPUS = (80, 0, 80, 0, 80, 0, 80, 0)
 #: Seconds between two values of a host.
 STEP = 60
 #: Host → names, and the minutes ago in which it had values.
@@ -52,11 +53,11 @@ HOSTS = {
 }
 
 
-def page(name: str, minutes: int) -> Sample:
-    """Return a host with a busy GPU, and one whose memory is in use."""
+def page(name: str, seconds: float, percents: tuple[int, ...]) -> Sample:
+    """Return a host whose GPUs are in use, the first one by a process."""
     values = {'power_usage_mw': 300_000, 'temperature_celsius': 50, 'memory_reserved_bytes': 0}
     devices = []
-    for index, percent in ((0, 80), (1, 0)):
+    for index, percent in enumerate(percents):
         device = device_sample(
             index,
             gpu_utilization_percent=percent,
@@ -72,27 +73,32 @@ def page(name: str, minutes: int) -> Sample:
     )
     process = process._replace(key=process.key._replace(device=devices[0].key))
     return Sample(
-        time.time() - 60 * minutes,
+        time.time() - seconds,
         host=HostSample(hostname=name),
         devices=tuple(devices),
         processes=(process,),
     )
 
 
+def series_of(
+    name: str, dialects: tuple[str, ...], seconds: float, percents: tuple[int, ...] = (80, 0)
+) -> Iterator[Series]:
+    """Yield the series of a host whose exporter has these names, of some seconds ago."""
+    for dialect in dialects:
+        observation = Observation(page(name, seconds, percents), SeriesOptions(processes=True))
+        target = {'instance': f'{name}:{dialect}', 'job': 'gpus'}
+        for family in make_families([dialect], observation):
+            for point in family.points:
+                yield Series(family.name, {**point.labels, **target}, point.value)
+
+
 def history() -> Iterator[tuple[float, list[Series]]]:
     now = time.time() - 5
     for minute in reversed(range(100)):
-        series = []
+        series: list[Series] = []
         for name, (dialects, minutes) in HOSTS.items():
             if minute in minutes:
-                for dialect in dialects:
-                    observation = Observation(page(name, minute), SeriesOptions(processes=True))
-                    target = {'instance': f'{name}:{dialect}', 'job': 'gpus'}
-                    series += [
-                        Series(family.name, {**point.labels, **target}, point.value)
-                        for family in make_families([dialect], observation)
-                        for point in family.points
-                    ]
+                series += series_of(name, dialects, STEP * minute)
             if minute in minutes or name == 'down':
                 target = {'instance': f'{name}:{dialects[0]}', 'job': 'gpus'}
                 series.append(Series('up', target, float(minute in minutes)))
@@ -166,38 +172,18 @@ def test_selector_and_label_of_the_user_apply(url: str) -> None:
 
 
 def test_a_thousand_hosts_are_read_in_one_short_request(tmp_path: pathlib.Path) -> None:
-    def series() -> Iterator[tuple[float, list[Series]]]:
-        for step in (2, 1, 0):
-            moment = time.time() - 5 - 15 * step
-            rows = []
-            for host in DemoSource(1000).read().hosts:
-                for gpu in host.gpus:
-                    labels = {'hostname': host.name, 'gpu': gpu.label, 'uuid': gpu.id, 'job': 'g'}
-                    labels['instance'] = f'{host.name}:9836'
-                    for name, value in (
-                        ('up', 1.0),
-                        ('utilization_ratio', (gpu.utilization_percent or 0) / 100),
-                        ('memory_used_bytes', gpu.memory_used_bytes or 0.0),
-                        ('memory_total_bytes', 80.0 * GIB),
-                        ('power_usage_watts', gpu.power_watts or 0.0),
-                        ('temperature_celsius', gpu.temperature_celsius or 0.0),
-                    ):
-                        rows.append(Series(f'nvitop_gpu_{name}', labels, value))
-                    state = {**labels, 'state': gpu.state}
-                    rows.append(Series('nvitop_gpu_state', state, 1.0))
-                    rows += [
-                        Series('nvitop_user_gpu_processes', {**labels, 'user': use.user}, 1.0)
-                        for use in gpu.uses
-                    ]
-            yield moment, rows
-
-    with prometheus(tmp_path, exposition(series())) as url:
+    now = time.time() - 5
+    moments = (
+        (now - ago, [row for n in range(1000) for row in series_of(f'g{n}', ('own',), ago, GPUS)])
+        for ago in (30, 15, 0)
+    )
+    with prometheus(tmp_path, exposition(moments)) as url:
         source = source_of(url)
         started = time.monotonic()
         fleet = source.read()
         seconds = time.monotonic() - started
     print(f'\n{len(fleet.hosts)} hosts: {fleet.size_bytes / 1e6:.1f} MB in {seconds:.1f} s')
-    assert sum(len(host.gpus) for host in fleet.hosts) > 7800
+    assert sum(len(host.gpus) for host in fleet.hosts) == 8000
     assert seconds < 30
 
 
