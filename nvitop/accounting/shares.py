@@ -29,6 +29,7 @@ from __future__ import annotations
 import re
 from typing import Iterator, NamedTuple, Sequence
 
+from nvitop.basics.masking import short_command
 from nvitop.health.states import (
     BUSY_PERCENT,
     held_seconds,
@@ -38,7 +39,6 @@ from nvitop.health.states import (
     processes_by_gpu,
     unseen_bytes,
 )
-from nvitop.sampling.privacy import short_command
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, ProcessSample, Sample
 
 #: User of the time in which no process holds a device, and user of processes whose user is unknown.

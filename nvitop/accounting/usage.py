@@ -12,7 +12,6 @@ from typing import Dict, Iterable, Iterator, NamedTuple, Sequence, Tuple
 
 from nvitop.accounting.shares import DeviceShares, UsageKey, divide, gpu_of, usage_key
 from nvitop.health.states import BUSY_PERCENT, is_holder, percent_of, processes_by_gpu
-from nvitop.sampling.counters import most_joules
 from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
 
 #: A gap of more intervals than this is not observed.
@@ -137,7 +136,7 @@ class Meter:
         if not seconds:
             return 0.0, False
         joules = -1.0 if counter is None or before is None else counter - before
-        if 0 <= joules <= most_joules(device, seconds):
+        if 0 <= joules <= device.most_joules(seconds):
             return 1000.0 * joules, False
         if power is None:
             return 0.0, False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small ctypes binding of the CUDA driver, with its error codes; shared parts of that of the runtime.
+"""A small ctypes binding of the CUDA driver, with its error codes.
 
 The driver is loaded by the first call of a function. Without a driver, every function raises
 :class:`CUDAError_NotInitialized`, and so do all functions except those for versions and texts before

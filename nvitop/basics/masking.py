@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hiding secrets in environment variables and command lines.
+"""Hiding secrets in environment variables and command lines, and shortening command lines.
 
 A secret is recognized by the name of its option or variable, by its place in a URL, by the option of
 a known program, or by its own shape.
@@ -208,3 +208,37 @@ def _mask_pair(found: re.Match[str]) -> str:
     if (is_secret(name) or is_quoted_key) and not value.startswith('//'):
         return f'{name}{between}{MASK}'
     return f'{name}{between}{_PAIR.sub(_mask_pair, value)}'
+
+
+#: Maximum length (characters) of a short command.
+MAX_SHORT = 80
+
+#: Programs that run a script, whose name is kept with theirs.
+_INTERPRETER = re.compile(r'(python|pypy|perl|ruby|node|bash|sh|zsh|java|Rscript|julia)[\d.]*')
+
+
+def short_command(command: str | None, name: str | None) -> str:
+    """Return the name of a program, and of the script or module that it runs: ``python3 train.py``."""
+    return _shortened((command or '')[:1000]) or (name or '')[:MAX_SHORT]
+
+
+@functools.lru_cache(maxsize=4096)  # the same processes run at each sample
+def _shortened(command: str) -> str:
+    words = WORD.findall(mask_command(command))
+    if not words:
+        return ''
+    program = _file_name(words[0])
+    if not _INTERPRETER.fullmatch(program):
+        return program[:MAX_SHORT]
+    for at, word in enumerate(words[1:], 1):
+        if word in ('-m', '-jar') and at + 1 < len(words):
+            return f'{program} {word} {_file_name(words[at + 1])}'[:MAX_SHORT]
+        if word in ('-c', '-e', '-'):
+            break
+        if not word.startswith('-'):
+            return f'{program} {_file_name(word)}'[:MAX_SHORT]
+    return program[:MAX_SHORT]
+
+
+def _file_name(word: str) -> str:
+    return os.path.basename(word.strip('\'"').rstrip('/')) or word

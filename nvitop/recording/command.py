@@ -33,7 +33,7 @@ from nvitop.recording.lines import STANDARD, LineWriter
 from nvitop.recording.recorder import DEFAULT_INTERVAL, RECORDED, Recorder
 from nvitop.recording.store import RecordingError, Retention
 from nvitop.sampling.plan import intervals
-from nvitop.sampling.privacy import CHOICES
+from nvitop.sampling.serialization import CHOICES
 from nvitop.sampling.threads import Sampler
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from nvitop.platforms.files import open_private
 from nvitop.platforms.kernel import write_pieces
 from nvitop.recording.frames import FrameError, text_of
 from nvitop.recording.store import RecordingError, identity
-from nvitop.sampling.privacy import CommandFilter
+from nvitop.sampling.serialization import CommandFilter
 from nvitop.sampling.types import Sample
 
 #: Name of standard output.

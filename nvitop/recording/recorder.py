@@ -15,7 +15,7 @@ from nvitop.platforms import boot_id, machine_id
 from nvitop.recording.events import EventDetector, RecordedEvent
 from nvitop.recording.frames import FrameEncoder, FrameError
 from nvitop.recording.store import RecordingError, Retention, Store
-from nvitop.sampling.privacy import CommandFilter
+from nvitop.sampling.serialization import CommandFilter
 from nvitop.sampling.types import Demand, JobSample, Sample
 
 #: Default time (seconds) between frames.

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, Callable, Sequence
 from nvitop.console.driver import start_devices
 from nvitop.console.lifecycle import Interrupts, Output, writing
 from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
-from nvitop.sampling.privacy import CommandFilter
-from nvitop.sampling.serialization import SerializationError, dumps, loads_demand
+from nvitop.sampling.serialization import CommandFilter, SerializationError, dumps, loads_demand
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.threads import Sampler, start_daemon
 from nvitop.sampling.types import Demand, Sample

@@ -7,7 +7,7 @@ import functools
 import math
 import operator
 import time
-from typing import Callable, NamedTuple
+from typing import Callable, Iterable, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
@@ -27,7 +27,7 @@ from nvitop.sampling.gpu_reader import (
 )
 from nvitop.sampling.plan import DeviceSelection, Due
 from nvitop.sampling.threads import StepOutcome, Watchdog, silence
-from nvitop.sampling.types import STATUS, DeviceEvent, DeviceSample, Problem
+from nvitop.sampling.types import STATUS, DeviceEvent, DeviceKey, DeviceSample, Problem
 
 #: First and longest pause (seconds) before NVML is restarted because of lost GPUs.
 FIRST_RESTART_SECONDS = 10.0
@@ -375,3 +375,31 @@ def merged(before: Due | None, due: Due) -> Due:
             before.skips_process_utilization and due.skips_process_utilization
         ),
     )
+
+
+class EnergyCounters:
+    """Drops the energy counters that jump by more than a GPU can use."""
+
+    def __init__(self) -> None:
+        #: Counter when last read, and when that was.
+        self._read: dict[DeviceKey, tuple[float, float]] = {}
+
+    def check(
+        self, devices: Iterable[DeviceSample], now: float
+    ) -> tuple[tuple[DeviceSample, ...], list[Problem]]:
+        """Return the devices without impossible counters, and what was dropped.
+
+        ``now``: time on the monotonic clock. The counter is believed again at its next reading.
+        """
+        checked, problems = [], []
+        for device in devices:
+            counter = device.total_energy_joules
+            if counter is not None:
+                before, then = self._read.get(device.key, (counter, now))
+                self._read[device.key] = counter, now
+                if counter - before > device.most_joules(now - then):
+                    reason = f'{counter - before:,.0f} J in {now - then:.1f} s is implausible'
+                    problems.append(Problem(device.key, 'total_energy', reason, 'impossible'))
+                    device = device._replace(total_energy_joules=None)
+            checked.append(device)
+        return tuple(checked), problems

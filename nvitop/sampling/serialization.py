@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples as JSON, to record them, send them, and draw them again.
+"""Samples as JSON, to record them, send them, and draw them again, with command lines as may be kept.
 
 Fields with their default value are left out, so a serialized sample is short. A reader ignores fields
 it does not know and uses the default of missing ones, so versions of nvitop can read each other's
@@ -13,12 +13,14 @@ from __future__ import annotations
 import functools
 import json
 import math
-from typing import Any, Callable, Dict, List, Union, get_args
+from typing import Any, Callable, Dict, List, NamedTuple, Union, get_args
 
+from nvitop.basics.masking import mask_command, short_command
 from nvitop.basics.units import LATEST_TIME
 from nvitop.owner import types as owner_types
+from nvitop.owner.types import TOOLS, Owner
 from nvitop.sampling import types
-from nvitop.sampling.types import DeviceKey, Sample
+from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessSample, Sample
 
 #: Version of the format. It changes when a reader of the old format would misread the new one.
 VERSION = 2
@@ -33,7 +35,9 @@ Decoder = Callable[[Any], Any]
 
 #: Used for words of a newer version that this one does not know.
 _UNKNOWN_WORDS = {'DeviceStatus': 'error', 'ProcessStatus': 'running', 'ProblemKind': 'error'}
-_SUBJECTS: dict[str, types.Subject] = {'driver': 'driver', 'host': 'host'}
+_SUBJECTS = {'driver': 'driver', 'host': 'host'}
+#: Values of ``--commands``.
+CHOICES = ('full', 'name', 'none')
 
 
 class SerializationError(ValueError):
@@ -130,46 +134,36 @@ def _refuse(expected: str, stored: object) -> SerializationError:
     return SerializationError(f'expected {expected}, not {type(stored).__name__}')
 
 
-def _bool(stored: object) -> bool:
-    if not isinstance(stored, bool):
-        raise _refuse('a boolean', stored)
-    return stored
-
-
-def _int(stored: object) -> int:
-    if not isinstance(stored, int) or isinstance(stored, bool) or not -(1 << 64) < stored < 1 << 64:
-        raise _refuse('an integer', stored)
-    return stored
-
-
-def _float(stored: object) -> float:
-    if isinstance(stored, float) and math.isfinite(stored):
+def _kind(expected: str, is_valid: Callable[[Any], bool]) -> Decoder:
+    def decode(stored: Any) -> Any:
+        if not is_valid(stored):
+            raise _refuse(expected, stored)
         return stored
-    try:
-        return _int(stored)
-    except SerializationError:
-        raise _refuse('a number', stored) from None
+
+    return decode
 
 
-def _str(stored: object) -> str:
-    if not isinstance(stored, str) or len(stored) > MAX_TEXT:
-        raise _refuse('a text', stored)
-    return stored
+def _is_int(stored: object) -> bool:
+    return type(stored) is int and -(1 << 64) < stored < 1 << 64
 
 
-def _list(stored: object) -> list[Any]:
-    if not isinstance(stored, list) or len(stored) > MAX_ITEMS:
-        raise _refuse('a list', stored)
-    return stored
+_bool = _kind('a boolean', lambda stored: isinstance(stored, bool))
+_int = _kind('an integer', _is_int)
+_float = _kind(
+    'a number',
+    lambda stored: math.isfinite(stored) if isinstance(stored, float) else _is_int(stored),
+)
+_str = _kind('a text', lambda stored: isinstance(stored, str) and len(stored) <= MAX_TEXT)
+_list = _kind('a list', lambda stored: isinstance(stored, list) and len(stored) <= MAX_ITEMS)
 
 
-def _scalar(stored: object) -> types.Scalar:
+def _scalar(stored: Any) -> Any:
     if stored is None or isinstance(stored, bool):
         return stored
     return _str(stored) if isinstance(stored, str) else _float(stored)
 
 
-def _value(stored: object) -> types.Value:
+def _value(stored: Any) -> Any:
     """Decode a value of an extended metric."""
     if not isinstance(stored, list):
         return _scalar(stored)
@@ -179,10 +173,9 @@ def _value(stored: object) -> types.Value:
     return tuple(map(_str, items))
 
 
-def _subject(stored: object) -> types.Subject:
+def _subject(stored: Any) -> Any:
     if isinstance(stored, dict):
-        key: DeviceKey = _decoder_of_class(DeviceKey)(stored)
-        return key
+        return _decoder_of_class(DeviceKey)(stored)
     if isinstance(stored, str):
         return _SUBJECTS.get(stored, 'monitor')
     return _int(stored)
@@ -269,3 +262,52 @@ def _split(text: str, separator: str) -> list[str]:
         else:
             parts[-1] += character
     return [part.strip() for part in parts]
+
+
+class CommandFilter(NamedTuple):
+    """Reduces the command lines of samples to what may be kept."""
+
+    #: One of :data:`CHOICES`.
+    keep: str = 'name'
+
+    def apply(self, sample: Sample) -> Sample:
+        """Return the sample with commands masked, shortened, or removed."""
+        return sample._replace(
+            processes=tuple(map(self._reduce, sample.processes)),
+            host_processes=tuple(map(self._reduce_host, sample.host_processes)),
+            claims=tuple(
+                claim._replace(command=self._command(claim.command)) for claim in sample.claims
+            ),
+        )
+
+    def _reduce(self, process: ProcessSample) -> ProcessSample:
+        if self.keep == 'none':
+            parent = process.parent
+            return process._replace(
+                command=self._command(process.command),
+                name=None,
+                owner=_without_name(process.owner),
+                parent=None if parent is None else parent._replace(name=None),
+            )
+        return process._replace(command=self._command(process.command, process.name))
+
+    def _reduce_host(self, process: HostProcessSample) -> HostProcessSample:
+        name = None if self.keep == 'none' else process.name
+        return process._replace(command=self._command(process.command), name=name)
+
+    def _command(self, command: str | None, name: str | None = None) -> str | None:
+        if command is None:
+            return None
+        if self.keep == 'full':
+            return mask_command(command)
+        return short_command(command, name) if self.keep == 'name' else ''
+
+
+def _without_name(owner: Owner | None) -> Owner | None:
+    """Remove the names of notebooks and terminals, which their users chose."""
+    if owner is None:
+        return None
+    layers = tuple(
+        layer._replace(name=None) if layer.kind in TOOLS else layer for layer in owner.layers
+    )
+    return owner._replace(name=None if owner.kind in TOOLS else owner.name, layers=layers)

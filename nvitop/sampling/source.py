@@ -14,8 +14,7 @@ from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS
 from nvitop.basics.toml import suggestion
 from nvitop.claims.records import read_claims
 from nvitop.platforms.nvidia import minor_numbers
-from nvitop.sampling.counters import EnergyCounters
-from nvitop.sampling.driver_reader import DriverReader
+from nvitop.sampling.driver_reader import DriverReader, EnergyCounters
 from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.history import past_processes
 from nvitop.sampling.host_reader import HostReader, ProcessTreeReader, read_host_io

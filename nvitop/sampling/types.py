@@ -44,6 +44,13 @@ ProblemKind = Literal[
 ]
 
 
+#: How far and how long (seconds) a GPU or its energy counter may exceed the power limit …
+OVERSHOOT = 1.5
+LATE_SECONDS = 5.0
+#: … or, if it is unknown, the power (watts) that no GPU exceeds.
+UNKNOWN_WATTS = 2000.0
+
+
 class DeviceKey(NamedTuple):
     """Identity of a device; sorts in natural order (GPU 0, its MIG devices, GPU 1, …)."""
 
@@ -217,6 +224,15 @@ class DeviceSample(NamedTuple):
         """Whether it was queried and does not respond."""
         return self.is_silent and self.status != 'not permitted'
 
+    def most_joules(self, seconds: float) -> float:
+        """Return the energy that a GPU may have used in some seconds at most.
+
+        It may exceed its power limit for a moment, and its counter may be read late.
+        """
+        known = (self.power_limit_mw, self.info.max_power_limit_mw, self.power_usage_mw)
+        watts = max((mw / 1000 for mw in known if mw is not None), default=UNKNOWN_WATTS)
+        return OVERSHOOT * watts * (seconds + LATE_SECONDS)
+
     def extended_value(self, name: str) -> Value:
         """Return the value of a metric of tier *extended*, ``None`` if it is missing."""
         return next((value for key, value in self.extended if key == name), None)
@@ -375,21 +391,6 @@ MPS_PROCESSES = 'mps_processes'
 PROCESS_UTILIZATION = 'process_utilization'
 #: Owners of processes.
 OWNER = 'owner'
-#: Values of :attr:`Problem.what` that are not names of device metrics, by subject.
-WHATS: dict[str, frozenset[str]] = {
-    'device': frozenset(
-        {STATUS, PROCESSES, GRAPHICS_PROCESSES, MPS_PROCESSES, PROCESS_UTILIZATION}
-    ),
-    'driver': frozenset(
-        {'initialization', 'device_count', 'driver_version', 'cuda_driver_version', 'events'}
-    ),
-    'host': frozenset(
-        {'hostname', 'username', 'is_superuser', 'cpu_count', 'cpu_percent', 'cpu_core_percents'}
-        | {'load_average', 'memory', 'swap', 'uptime', 'io', PROCESSES, OWNER}
-    ),
-    'process': frozenset({'command'}),
-    'monitor': frozenset({'source', 'on_sample'}),
-}
 #: Kinds of problems that are not failures: the value does not exist, or this user may not read it.
 NO_FAILURES: frozenset[ProblemKind] = frozenset({'na', 'denied'})
 
@@ -398,7 +399,7 @@ class Problem(NamedTuple):
     """Why a value is missing, for people."""
 
     subject: Subject
-    #: The missing value: the name of a metric, or one of :data:`WHATS`.
+    #: The missing value: the name of a metric, or of something else that is read, as ``'processes'``.
     what: str
     #: The reason in words, the driver's if it gave one: ``'Not Supported'``.
     reason: str

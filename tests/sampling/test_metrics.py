@@ -15,8 +15,8 @@ from nvitop.console.options import Options
 from nvitop.gui.report import report_text
 from nvitop.health import RULE_METRICS
 from nvitop.sampling import REPORT_METRICS, LiveSource, Sample
-from nvitop.sampling.counters import EnergyCounters
 from nvitop.sampling.device_reader import value_of
+from nvitop.sampling.driver_reader import EnergyCounters
 from tests.programs import run_python
 from tests.sampling.fakes import device_sample
 

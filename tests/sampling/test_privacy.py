@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nvitop.basics.masking import MASK, mask_command
+from nvitop.basics.masking import MASK, mask_command, short_command
 from nvitop.owner.types import Layer, Owner
-from nvitop.sampling.privacy import CommandFilter, short_command
+from nvitop.sampling.serialization import CommandFilter
 from nvitop.sampling.types import ClaimSample, HostProcessSample, ParentProcess, Sample
 from tests.sampling.fakes import process_sample
 
