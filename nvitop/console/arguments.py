@@ -23,43 +23,28 @@ if TYPE_CHECKING:
     T = TypeVar('T')
 
 
-#: Word that people know from other programs or nvitop 1 → what to run instead.
-COMMAND_HINTS = {
-    'top': 'nvitop (without a command)',
-    'kill': 'nvitop, select a process, and press T or K',
-    'ps': 'nvitop query --processes',
-    'pmon': 'nvitop query --processes',
-    'dmon': 'nvitop query --gpu',
-    'version': 'nvitop --version',
-}
-#: Command → option of nvidia-smi, gpustat, htop or watch → the option of this one instead.
-OPTION_HINTS: dict[str, dict[str, str]] = {
-    'nvitop': {
-        '-q': 'nvitop query --all --format=json',
-        '-x': 'nvitop query --all --format=json',
-        '--json': 'nvitop query --all --format=json',
-        '-a': 'nvitop query --all',
-        '--watch': '--interval TIME',
-        '-d': '--interval TIME',
-        '-n': '--interval TIME',
-        '--no-color': '--theme mono',
-        '--color': '--force-color',
-        '--sort': 'the keys o (sort) and \\ (filter)',
-        '-v': '--version',
-    },
-    'nvitop query': {
-        '-q': '--all --format=json',
-        '-x': '--format=json',
-        '--watch': '-l TIME',
-    },
-    'nvitop exporter': {
-        '--port': '--listen [ADDRESS]:PORT',
-        '-p': '--listen [ADDRESS]:PORT',
-        '--bind-address': '--listen [ADDRESS]:PORT',
-        '--bind': '--listen [ADDRESS]:PORT',
-        '-B': '--listen [ADDRESS]:PORT',
-    },
-    'nvitop usage': {'--demo': 'nvitop record --demo -o FILE, then nvitop usage FILE'},
+#: Command or option of nvidia-smi, gpustat, htop, watch or nvitop 1 → what to run or use instead.
+ADVICE = {
+    'nvitop top': 'nvitop (without a command)',
+    'nvitop kill': 'nvitop, select a process, and press T or K',
+    'nvitop ps': 'nvitop query --processes',
+    'nvitop pmon': 'nvitop query --processes',
+    'nvitop dmon': 'nvitop query --gpu',
+    'nvitop -q': 'nvitop query --all --format=json',
+    'nvitop -x': 'nvitop query --all --format=json',
+    'nvitop --json': 'nvitop query --all --format=json',
+    'nvitop --watch': '--interval TIME',
+    'nvitop -d': '--interval TIME',
+    'nvitop -n': '--interval TIME',
+    'nvitop --no-color': '--theme mono',
+    'nvitop --color': '--force-color',
+    'nvitop --sort': 'the keys o (sort) and \\ (filter)',
+    'nvitop -v': '--version',
+    'nvitop query -q': '--all --format=json',
+    'nvitop query --watch': '-l TIME',
+    'nvitop exporter --port': '--listen [ADDRESS]:PORT',
+    'nvitop exporter --bind-address': '--listen [ADDRESS]:PORT',
+    'nvitop usage --demo': 'nvitop record --demo -o FILE, then nvitop usage FILE',
 }
 
 
@@ -134,8 +119,9 @@ class ArgumentParser(argparse.ArgumentParser):
                 return f'{option!r} must be the first argument: nvitop --ssh HOST {name} ...'
             if option == '--ssh' and name:
                 return f'{name!r} does not take {option}; run it there: ssh HOST nvitop {name} ...'
-            if option in OPTION_HINTS.get(self.prog, ()):
-                return f'unknown option {option!r}; use {OPTION_HINTS[self.prog][option]}'
+            advice = ADVICE.get(f'{self.prog} {option}')
+            if advice:
+                return f'unknown option {option!r}; use {advice}'
             for command in self._commands:
                 if option in command.load().make_parser().option_names():
                     return (
@@ -145,9 +131,9 @@ class ArgumentParser(argparse.ArgumentParser):
         if word in names:
             return f'{word!r} must be the first argument: nvitop {word} ...'
         if word == words[0] and names and not word.isdigit():
-            hint = f'; run {COMMAND_HINTS[word]}' if word in COMMAND_HINTS else ''
-            hint = hint or suggestion(word, names) or '; run nvitop --help for a list'
-            return f'unknown command {word!r}{hint}'
+            advice = ADVICE.get(f'{self.prog} {word}')
+            hint = suggestion(word, names) or '; run nvitop --help for a list'
+            return f'unknown command {word!r}' + (f'; run {advice}' if advice else hint)
         if '--ssh' in words:
             return f'--ssh takes one machine, not also {word!r}; for several: nvitop fleet HOST ...'
         return f'unexpected argument {word!r}'

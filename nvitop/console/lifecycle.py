@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import abc
 import contextlib
 import errno
 import gc
@@ -97,14 +96,19 @@ def discard_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-Self = TypeVar('Self', bound='SignalHandling')
+Self = TypeVar('Self', bound='Interrupts')
 
 
-class SignalHandling(abc.ABC):
-    """Handles the signals that end a program inside its ``with`` block, if in the main thread."""
+class Interrupts:
+    """Turns the signals that end a program into :class:`InterruptedByUser` in its ``with`` block.
+
+    They are delayed while a row is written. Only the main thread has handlers.
+    """
 
     def __init__(self) -> None:
         self._previous: dict[int, Any] = {}
+        self._is_delayed = False
+        self._pending = 0
 
     def __enter__(self: Self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -117,18 +121,6 @@ class SignalHandling(abc.ABC):
     def __exit__(self, *error: object) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
-
-    @abc.abstractmethod
-    def _handle(self, number: int, frame: object) -> None: ...
-
-
-class Interrupts(SignalHandling):
-    """Turns signals into :class:`InterruptedByUser`, but delays them while a row is written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._is_delayed = False
-        self._pending = 0
 
     def _handle(self, number: int, frame: object) -> None:
         # A second signal is not delayed: the reader of a pipe may never read on.

@@ -1,25 +1,241 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The event loop of the monitor: wait, update, carry out effects, draw changes."""
+"""The event loop of the monitor: wait, update, carry out effects, draw changes; effects off the UI thread."""
 
 from __future__ import annotations
 
 import collections
+import contextlib
+import errno
+import functools
+import os
+import queue
+import signal
+import sys
+import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Protocol
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Protocol, Union
 
-from nvitop.gui.effect_runner import EffectRunner
+from nvitop.api import host
+from nvitop.api.process.observed import start_time_of
+from nvitop.api.process.procfs import UNREADABLE
 from nvitop.gui.render.theme import THEMES, theme_named
 from nvitop.gui.state import events
 from nvitop.gui.state.dialog import dialog_ready_at
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
+from nvitop.owner.types import OwnerReading
 from nvitop.sampling.history import History
+from nvitop.sampling.types import ProcessKey
 
 if TYPE_CHECKING:
     from nvitop.gui.render.buffer import Buffer
     from nvitop.gui.state.app_state import AppState
     from nvitop.gui.term import Terminal
     from nvitop.recording.recent import RecentSamples
+
+
+#: Maximum difference (seconds) of equal start times. Linux counts in hundredths of a second, and a
+#: PID may be reused within a few of them.
+START_TIME_TOLERANCE = 0.005
+
+
+def signal_number(
+    name: str, *, platform: str = sys.platform, numbers: Mapping[str, object] = vars(signal)
+) -> int:
+    """Return the number for ``os.kill`` of a signal.
+
+    Windows has no signals: ``os.kill`` terminates the process with any number except that of
+    Ctrl-C. Raises :class:`ValueError` if the platform has no such signal.
+    """
+    if platform == 'win32':
+        same = {'SIGINT': 'CTRL_C_EVENT', 'SIGTERM': 'SIGTERM', 'SIGKILL': 'SIGTERM'}
+        number = numbers.get(same.get(name, ''))
+    else:
+        number = numbers.get(name)
+    if not isinstance(number, int):
+        raise ValueError(f'this system has no {name}')
+    return int(number)
+
+
+def status_of(pid: int) -> str:
+    return host.Process(pid).status()
+
+
+def send_signal(
+    key: ProcessKey,
+    name: str,
+    *,
+    start_time_of: Callable[[int], float] = start_time_of,
+    status_of: Callable[[int], str] = status_of,
+    kill: Callable[[int, int], None] = os.kill,
+) -> events.SignalSent:
+    """Send a signal to the process with this PID and start time, and to no other.
+
+    If the kernel supports process file descriptors, one is opened before the start time is
+    checked, so the PID cannot be reused between the check and the signal.
+    """
+    if key.pid <= 0 or key.start_time < 0:  # never visible in this PID namespace
+        return events.SignalSent(key, name, 'unseen')
+    try:
+        number = signal_number(name)
+        with _held(key.pid, kill) as send:
+            has_exited = is_zombie(key.pid, status_of)
+            # Checked last because without a descriptor the PID may be reused.
+            if abs(start_time_of(key.pid) - key.start_time) > START_TIME_TOLERANCE:
+                return events.SignalSent(key, name, 'reused')
+            send(number)  # also to a zombie, whose threads may still run
+    except (ProcessLookupError, host.NoSuchProcess):
+        return events.SignalSent(key, name, 'gone')
+    except (PermissionError, host.AccessDenied):
+        return events.SignalSent(key, name, 'not permitted')
+    except Exception as error:  # report any error; other targets still get their signal
+        return events.SignalSent(key, name, 'failed', str(error) or type(error).__name__)
+    return events.SignalSent(key, name, 'zombie' if has_exited else 'sent')
+
+
+@contextlib.contextmanager
+def _held(pid: int, kill: Callable[[int, int], None]) -> Iterator[Callable[[int], None]]:
+    """Give a function that sends a signal, from Linux 5.3 on through a descriptor of the process."""
+    if sys.platform == 'linux' and hasattr(os, 'pidfd_open'):
+        try:
+            descriptor = os.pidfd_open(pid)
+        except OSError as error:
+            if error.errno == errno.ESRCH:
+                raise
+            # A sandbox or an old kernel rejects it: rely on the start time alone.
+        else:
+            try:
+                yield functools.partial(signal.pidfd_send_signal, descriptor)
+            finally:
+                os.close(descriptor)
+            return
+    yield functools.partial(kill, pid)
+
+
+def is_zombie(pid: int, status_of: Callable[[int], str] = status_of) -> bool:
+    """Return whether a process is a zombie; False if unknown, as only a message depends on it."""
+    try:
+        return status_of(pid) == host.STATUS_ZOMBIE
+    except (OSError, host.PsutilError):
+        return False
+
+
+#: Effects that may block.
+Job = Union[events.SendSignal, events.ReadEnvironment, events.SaveSettings]
+
+
+class EffectRunner:
+    """Daemon threads that carry out effects that may block, and post the results as events.
+
+    Signals and environments have a thread each: reading from a process that hangs in the kernel
+    can take forever, and must not prevent killing it.
+    """
+
+    def __init__(
+        self,
+        post: Callable[[events.Event], None],
+        *,
+        owner_names: str = 'files',
+        config_path: str | None = None,
+    ) -> None:
+        self._post = post
+        self._config_path = config_path
+        self._owner_names = owner_names
+        self._queues: dict[type, queue.Queue[Job]] = {}
+
+    def run(self, effect: Job) -> None:
+        """Carry out an effect in the background; failures are posted, not raised."""
+        jobs = self._queues.get(type(effect))
+        if jobs is None:
+            jobs = queue.Queue()
+            thread = threading.Thread(
+                target=self._work, args=(jobs,), name='nvitop-effects', daemon=True
+            )
+            try:
+                thread.start()
+            except RuntimeError as error:  # the system cannot start a thread
+                self._fail(effect, error)
+                return
+            self._queues[type(effect)] = jobs
+        jobs.put(effect)
+
+    def _work(self, jobs: queue.Queue[Job]) -> None:
+        while True:
+            effect = jobs.get()
+            try:
+                for event in carry_out(effect, self._owner_names, self._config_path):
+                    self._post(event)
+            except Exception as error:  # report any error, and continue with the next effect
+                self._fail(effect, error)
+
+    def _fail(self, effect: Job, error: Exception) -> None:
+        for event in failures(effect, str(error) or type(error).__name__):
+            self._post(event)
+
+
+def carry_out(
+    effect: Job, owner_names: str = 'files', config_path: str | None = None
+) -> Iterator[events.Event]:
+    if isinstance(effect, events.SendSignal):
+        for key in effect.targets:
+            yield send_signal(key, effect.signal)
+    elif isinstance(effect, events.SaveSettings):
+        from nvitop.gui.settings import save
+
+        yield save(effect, config_path)
+    else:
+        event = read_environment(effect.pid, effect.start_time)
+        reading = find_owner(effect.pid, effect.start_time, owner_names)
+        yield event._replace(owner=reading.owner, no_owner=reading.reason)
+
+
+def failures(effect: Job, reason: str) -> Iterator[events.Event]:
+    if isinstance(effect, events.SendSignal):
+        for key in effect.targets:
+            yield events.SignalSent(key, effect.signal, 'failed', reason)
+    elif isinstance(effect, events.SaveSettings):
+        yield events.SettingsSaved('', reason)
+    else:
+        error = f'cannot be read: {reason}'
+        yield events.EnvironmentRead(effect.pid, effect.start_time, error=error)
+
+
+def read_environment(pid: int, start_time: float) -> events.EnvironmentRead:
+    """Read the environment of a process when it started, sorted by name."""
+    if start_time < 0:
+        error = 'the process is not visible in this PID namespace'
+        return events.EnvironmentRead(pid, start_time, error=error)
+    try:
+        if abs(start_time_of(pid) - start_time) > START_TIME_TOLERANCE:
+            error = 'the process has exited; its PID belongs to another process now'
+            return events.EnvironmentRead(pid, start_time, error=error)
+        return events.EnvironmentRead(
+            pid, start_time, tuple(sorted(host.Process(pid).environ().items()))
+        )
+    except (ProcessLookupError, host.NoSuchProcess):
+        # psutil 5.6 raises this for zombies too.
+        zombie = 'a zombie has no environment'
+        error = zombie if is_zombie(pid) else 'the process has exited'
+        return events.EnvironmentRead(pid, start_time, error=error)
+    except (PermissionError, host.AccessDenied):
+        return events.EnvironmentRead(pid, start_time, error='permission denied')
+    except (OSError, OverflowError, ValueError, host.PsutilError) as error:
+        return events.EnvironmentRead(pid, start_time, error=f'cannot be read: {error}')
+
+
+def find_owner(pid: int, start_time: float, names: str) -> OwnerReading:
+    """Return what a process belongs to, or why that is unknown."""
+    from nvitop.owner.reading import ELSEWHERE, EXITED, read_owner
+
+    if start_time < 0:
+        return OwnerReading(None, ELSEWHERE)
+    reading = read_owner(pid, names)
+    try:
+        is_same = abs(start_time_of(pid) - start_time) <= START_TIME_TOLERANCE
+    except UNREADABLE:
+        is_same = False
+    return reading if is_same or reading.owner is None else OwnerReading(None, EXITED)
+
 
 #: Maximum number of events in a crash report.
 REMEMBERED_EVENTS = 50

@@ -25,7 +25,7 @@ from nvitop.console.arguments import (
     size,
 )
 from nvitop.console.driver import start_devices
-from nvitop.console.lifecycle import SIGNALED, CommandFailure, SignalHandling
+from nvitop.console.lifecycle import SIGNALED, CommandFailure, Interrupts
 from nvitop.console.messages import print_message
 from nvitop.platforms import default_recording
 from nvitop.platforms.kernel import HANGUP
@@ -284,7 +284,7 @@ class Writing:
 AGAIN_SECONDS = 0.5
 
 
-class Requests(SignalHandling):
+class Requests(Interrupts):
     """Requests to stop or to reopen the file, from signals and threads, inside a ``with`` block."""
 
     def __init__(self) -> None:

@@ -18,9 +18,16 @@ import pytest
 
 from nvitop.api import host
 from nvitop.api.process import HostProcess
-from nvitop.gui import effect_runner
-from nvitop.gui.app import App, describe_event
-from nvitop.gui.effect_runner import EffectRunner, Job, read_environment, send_signal, signal_number
+from nvitop.gui import app as app_module
+from nvitop.gui.app import (
+    App,
+    EffectRunner,
+    Job,
+    describe_event,
+    read_environment,
+    send_signal,
+    signal_number,
+)
 from nvitop.gui.model.choices import GraphState
 from nvitop.gui.monitor import explain_crash, format_crash, write_crash
 from nvitop.gui.monitor_screens import MONITOR
@@ -273,14 +280,14 @@ def test_denied_environment_is_reported(
 def test_failing_effect_is_reported_and_the_next_one_is_carried_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    carry_out = effect_runner.carry_out
+    carry_out = app_module.carry_out
 
     def broken(effect: Job, *_: str | None) -> Iterator[Event]:
         if isinstance(effect, ReadEnvironment) and effect.pid == 0:
             return carry_out(effect)
         raise ZeroDivisionError('injected')
 
-    monkeypatch.setattr(effect_runner, 'carry_out', broken)
+    monkeypatch.setattr(app_module, 'carry_out', broken)
     events: queue.Queue[Event] = queue.Queue()
     runner = EffectRunner(events.put)
     runner.run(ReadEnvironment(42, 1.0))
@@ -314,7 +321,7 @@ def test_hanging_environment_does_not_block_signals(
         is_over.wait(PATIENCE)
         return EnvironmentRead(pid, start_time)
 
-    monkeypatch.setattr(effect_runner, 'read_environment', stuck)
+    monkeypatch.setattr(app_module, 'read_environment', stuck)
     events: queue.Queue[Event] = queue.Queue()
     runner = EffectRunner(events.put)
     key = key_of(child.pid)

@@ -74,9 +74,9 @@ def test_key_that_opens_a_screen_also_leaves_it(key: str, screen: Screen) -> Non
 @pytest.mark.parametrize(
     ('screen', 'key', 'notice'),
     [
-        (Screen.METRICS, 'T', 'T works only on the main screen and in the tree (t)'),
-        (Screen.PROBLEMS, 'v', 'v works only in the environment (e)'),
-        (Screen.MAIN, 'x', 'x works only in the tree (t)'),
+        (Screen.METRICS, 'T', 'T works only on other screens: main, tree'),
+        (Screen.PROBLEMS, 'v', 'v works only on other screens: environment'),
+        (Screen.MAIN, 'x', 'x works only on other screens: tree'),
         (Screen.MAIN, 'F12', 'F12: unknown key; h lists the keys'),
     ],
 )
@@ -94,7 +94,7 @@ def test_notice_names_the_screens_on_which_a_key_works(
 def test_read_only_mode_names_no_other_screen_for_signals() -> None:
     state = state_of(TREE, view=ViewState(readonly=True))._replace(screen=Screen.METRICS)
     assert texts(pressed(state, 'T')) == ['Read-only: no signals (--readonly)']
-    assert texts(pressed(state, 'x')) == ['x works only in the tree (t)']
+    assert texts(pressed(state, 'x')) == ['x works only on other screens: tree']
 
 
 def test_escape_leaves_the_tree_when_nothing_is_selected() -> None:
@@ -133,7 +133,7 @@ def test_unknown_key_after_a_prefix_is_reported_and_the_prefix_stays(key: str) -
 @pytest.mark.parametrize(
     ('keys', 'notice', 'following'),
     [
-        ('! J', 'J works only on the main screen and in the columns (C)', 'q'),
+        ('! J', 'J works only on other screens: main, columns', 'q'),
         ('z r', 'Not shown while paused (z: resume)', 'z'),
         ('- - - - -', 'Histories show no shorter time', '+'),
         ('T', 'Select or tag a process first (q quits)', 'Down'),

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nvitop.gui.app import App
-from nvitop.gui.effect_runner import EffectRunner, Job
+from nvitop.gui.app import App, EffectRunner, Job
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.monitor_screens import MONITOR

@@ -14,8 +14,9 @@ from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result, refuse
 from nvitop.gui.state.events import Event, FleetArrived, FleetFailed, OpenHost
-from nvitop.gui.state.lists import LIST_ORDERS, ListOrder, sorted_lines
+from nvitop.gui.state.lists import LIST_ORDERS, sorted_lines
 from nvitop.gui.state.navigation import current_line
+from nvitop.gui.state.process_rows import Order
 from nvitop.gui.state.update import update
 
 #: Screen → name of its list.
@@ -28,7 +29,7 @@ LISTS = {
 }
 
 
-def _order_of(column: ListColumn) -> ListOrder:
+def _order_of(column: ListColumn) -> Order:
     def value(host: FleetHost) -> object:
         known = column.value(host, 0.0)
         if column.name == 'age_seconds':
@@ -40,7 +41,7 @@ def _order_of(column: ListColumn) -> ListOrder:
         return natural(known) if isinstance(known, str) else known
 
     is_descending = column.name != 'host'
-    return ListOrder(column.name, column.key, column.title, value, is_descending=is_descending)
+    return Order(column.name, column.key, column.title, value, is_descending=is_descending)
 
 
 #: The orders of the list of hosts, the default one first, which its keys and headings choose as on other screens.

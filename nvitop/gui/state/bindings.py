@@ -20,7 +20,7 @@ from nvitop.gui.state.dialog import (
 )
 from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import Binding, Keymap, Need, leaving
-from nvitop.gui.state.lists import LIST_ORDERS, ListOrder, sort_list
+from nvitop.gui.state.lists import LIST_ORDERS, sort_list
 from nvitop.gui.state.navigation import current_line
 from nvitop.gui.state.process_rows import Order
 
@@ -90,7 +90,7 @@ def _travel(
 
 
 def sorting(
-    order: Order | ListOrder,
+    order: Order,
     run: Callable[..., Any],
     screen: Screen,
     title: str,

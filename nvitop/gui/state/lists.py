@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Collection, Iterable, Mapping, NamedTuple
+from typing import Any, Callable, Collection, Iterable, Mapping
 
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
-from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, column_widths
+from nvitop.gui.model.columns import TREE_COLUMNS, column_widths
 from nvitop.gui.model.device_columns import device_widths
 from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.model.format import devices_text
@@ -18,6 +18,7 @@ from nvitop.gui.state.problems import ProblemCount, missing_values, problem_line
 from nvitop.gui.state.process_rows import (
     ORDERS,
     Line,
+    Order,
     TreeRow,
     UserSummary,
     Uses,
@@ -43,54 +44,26 @@ from nvitop.sampling.types import HostProcessSample, ProcessSample
 _HEADING = 4
 
 
-#: Names of orders by text.
-_ALPHABETICAL = frozenset({'user', 'username', 'owner', 'where', 'host'})
-
-
-class ListOrder(NamedTuple):
-    """A way to sort the lines of a screen."""
-
-    name: str
-    #: The key after ``o``.
-    letter: str
-    #: Heading of the column.
-    title: str
-    #: The value of a line; lines without one are last. ``None``: as the lines are listed anyway.
-    value: Callable[[Any], Any] | None
-    is_descending: bool = True
-
-    def describe(self, *, reverse: bool) -> str:
-        """Return the order in words: ``'UTIL, highest first'``."""
-        is_descending = self.is_descending != reverse
-        if self.name in _ALPHABETICAL:
-            return f'{self.title}, {"Z to A" if is_descending else "A to Z"}'
-        return f'{self.title}, {"highest" if is_descending else "lowest"} first'
-
-
-_TITLES = {column.order: column.title for column in COLUMNS}
 # fmt: off
 #: Screen → its orders; the first one is the default.
-LIST_ORDERS: dict[Screen, tuple[ListOrder, ...]] = {
-    Screen.MAIN: tuple(
-        ListOrder(order.name, order.letter, _TITLES[order.name], None, order.is_descending)
-        for order in ORDERS
-    ),
+LIST_ORDERS: dict[Screen, tuple[Order, ...]] = {
+    Screen.MAIN: ORDERS,
     Screen.USERS: (
-        ListOrder('gpu-memory', 'g', 'MEM GiB', None),
-        ListOrder('user', 'u', 'USER', lambda row: row.name, is_descending=False),
-        ListOrder('processes', 'p', 'PROCESSES', lambda row: row.processes),
-        ListOrder('idle-memory', 'i', 'HELD GiB', lambda row: row.idle_memory_bytes),
-        ListOrder('sm', 's', '%SM', lambda row: row.mean_sm_percent),
-        ListOrder('cpu', 'c', '%CPU', lambda row: row.cpu_percent),
-        ListOrder('oldest', 't', 'OLDEST', lambda row: row.running_seconds),
-        ListOrder('hours', 'h', 'USED h', lambda row: row.gpu_times and row.gpu_times[0]),
+        Order('gpu-memory', 'g', 'MEM GiB', None),
+        Order('user', 'u', 'USER', lambda row: row.name, is_descending=False),
+        Order('processes', 'p', 'PROCESSES', lambda row: row.processes),
+        Order('idle-memory', 'i', 'HELD GiB', lambda row: row.idle_memory_bytes),
+        Order('sm', 's', '%SM', lambda row: row.mean_sm_percent),
+        Order('cpu', 'c', '%CPU', lambda row: row.cpu_percent),
+        Order('oldest', 't', 'OLDEST', lambda row: row.running_seconds),
+        Order('hours', 'h', 'USED h', lambda row: row.gpu_times and row.gpu_times[0]),
     ),
     Screen.PROBLEMS: (
-        ListOrder('severity', 's', 'severity', None),
-        ListOrder('last', 'l', 'LAST', lambda line: line.last),
-        ListOrder('first', 'f', 'FIRST', lambda line: line.first),
-        ListOrder('times', 't', 'SAMPLES', lambda line: line.times),
-        ListOrder('where', 'w', 'WHERE', lambda line: line.where, is_descending=False),
+        Order('severity', 's', 'severity', None),
+        Order('last', 'l', 'LAST', lambda line: line.last),
+        Order('first', 'f', 'FIRST', lambda line: line.first),
+        Order('times', 't', 'SAMPLES', lambda line: line.times),
+        Order('where', 'w', 'WHERE', lambda line: line.where, is_descending=False),
     ),
 }
 # fmt: on
@@ -105,7 +78,7 @@ def sorted_lines(state: AppState, screen: Screen, lines: Iterable[Any]) -> tuple
     return in_order(lines, _order(screen, name), reverse=reverse)
 
 
-def in_order(lines: Iterable[Any], order: ListOrder, *, reverse: bool) -> tuple[Any, ...]:
+def in_order(lines: Iterable[Any], order: Order, *, reverse: bool) -> tuple[Any, ...]:
     """Return lines in an order. Lines without a value are last."""
     rows = tuple(lines)
     if order.value is None:
@@ -121,7 +94,7 @@ def order_arrow(state: AppState, screen: Screen) -> str:
     return '▼' if _order(screen, name).is_descending != reverse else '▲'
 
 
-def _order(screen: Screen, name: str) -> ListOrder:
+def _order(screen: Screen, name: str) -> Order:
     return next(order for order in LIST_ORDERS[screen] if order.name == name)
 
 

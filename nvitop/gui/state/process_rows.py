@@ -137,15 +137,29 @@ def filter_processes(processes: Iterable[ProcessSample], query: Query) -> tuple[
 Values = Tuple[object, ...]
 
 
+#: Names of orders by text.
+_ALPHABETICAL = frozenset({'user', 'username', 'owner', 'where', 'host'})
+
+
 class Order(NamedTuple):
-    """A way to sort processes."""
+    """A way to sort the lines of a screen."""
 
     name: str
     #: The key after ``o``.
     letter: str
-    #: Whether the highest values come first.
-    is_descending: bool
-    values: Callable[[ProcessSample], Values]
+    #: Heading of the column.
+    title: str
+    #: The value of a line, which is last without one; of a process, values to compare in turn.
+    #: ``None``: as the lines are listed anyway.
+    value: Callable[[Any], Any] | None
+    is_descending: bool = True
+
+    def describe(self, *, reverse: bool) -> str:
+        """Return the order in words: ``'UTIL, highest first'``."""
+        is_descending = self.is_descending != reverse
+        if self.name in _ALPHABETICAL:
+            return f'{self.title}, {"Z to A" if is_descending else "A to Z"}'
+        return f'{self.title}, {"highest" if is_descending else "lowest"} first'
 
 
 def _natural(process: ProcessSample) -> Values:
@@ -180,17 +194,17 @@ def _time(process: ProcessSample) -> Values:
 # fmt: off
 #: ``,`` and ``.`` step through them in this order.
 ORDERS: tuple[Order, ...] = (
-    Order('natural', 'n', False, _natural),
-    Order('pid', 'p', False, _by()),
-    Order('username', 'u', False, _username),
-    Order('owner', 'w', False, _owner),
-    Order('gpu_memory', 'g', True, _by('gpu_memory_bytes', 'gpu_sm_utilization_percent', 'cpu_percent')),
-    Order('sm_utilization', 's', True, _by('gpu_sm_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
-    Order('gpu_memory_utilization', 'b', True, _by('gpu_memory_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
-    Order('idle', 'i', True, _by('gpu_idle_seconds', 'gpu_memory_bytes')),
-    Order('cpu_percent', 'c', True, _by('cpu_percent', 'memory_percent')),
-    Order('memory_percent', 'm', True, _by('memory_percent', 'cpu_percent')),
-    Order('time', 't', True, _time),
+    Order('natural', 'n', 'GPU', _natural, is_descending=False),
+    Order('pid', 'p', 'PID', _by(), is_descending=False),
+    Order('username', 'u', 'USER', _username, is_descending=False),
+    Order('owner', 'w', 'JOB', _owner, is_descending=False),
+    Order('gpu_memory', 'g', 'MEM GiB', _by('gpu_memory_bytes', 'gpu_sm_utilization_percent', 'cpu_percent')),
+    Order('sm_utilization', 's', '%SM', _by('gpu_sm_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
+    Order('gpu_memory_utilization', 'b', '%BW', _by('gpu_memory_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
+    Order('idle', 'i', 'IDLE', _by('gpu_idle_seconds', 'gpu_memory_bytes')),
+    Order('cpu_percent', 'c', '%CPU', _by('cpu_percent', 'memory_percent')),
+    Order('memory_percent', 'm', '%MEM', _by('memory_percent', 'cpu_percent')),
+    Order('time', 't', 'TIME', _time),
 )
 # fmt: on
 
@@ -203,7 +217,8 @@ def is_descending(sort: Sort) -> bool:
 
 def order_key(sort: Sort) -> Callable[[ProcessSample], list[object]]:
     """Return the key to sort processes by. Unavailable values come last in both directions."""
-    values = ORDERS_BY_NAME[sort.order].values
+    values = ORDERS_BY_NAME[sort.order].value
+    assert values is not None
     descending = is_descending(sort)
     last = not descending
 

@@ -143,26 +143,12 @@ def _explain_unbound(state: AppState, prefix: str, key: str) -> Result:
     if state.view.readonly and bindings and all(binding.is_signal for binding in bindings):
         return refuse(state, unmet_need(state, bindings[0]))
     screens = frozenset().union(*(binding.screens - {Screen.SIGNAL} for binding in bindings))
-    if not screens:
-        help_key = state.keymap.instead_of(state.screen, 'h')
-        hint = f'; {help_key} lists the keys' if help_key else ''
-        return answer(state, 'key', f'{key}: unknown key{hint}'), ()
-    *others, last = [_place(state, screen) for screen in Screen if screen in screens]
-    places = f'{", ".join(others)} and {last}' if others else last
-    return answer(state, 'key', f'{key} works only {places}'), ()
-
-
-def _place(state: AppState, screen: Screen) -> str:
-    """Return the name of a screen, and the key of the first screen that opens it."""
-    keys = (
-        key
-        for binding in state.keymap.bindings
-        if binding.opens is screen and state.program.home in binding.screens
-        for key in binding.keys
-    )
-    key = next(keys, '')
-    article = 'on the main screen' if screen is Screen.MAIN else f'in the {screen.value}'
-    return f'{article} ({key})' if key else article
+    if screens:
+        places = ', '.join(screen.value for screen in Screen if screen in screens)
+        return answer(state, 'key', f'{key} works only on other screens: {places}'), ()
+    help_key = state.keymap.instead_of(state.screen, 'h')
+    hint = f'; {help_key} lists the keys' if help_key else ''
+    return answer(state, 'key', f'{key}: unknown key{hint}'), ()
 
 
 def _paste(state: AppState, event: events.Pasted) -> Result:
