@@ -48,7 +48,8 @@ def test_examples_of_the_help_can_be_parsed(name: str) -> None:
     lines = PARSERS[name].examples.splitlines()
     assert 3 <= len(lines) <= 4
     for line in lines:
-        command = line.partition('  ')[0].replace('gpus=$(', '').partition(')')[0]
+        command = line.partition('  ')[0].partition(' | ')[0]
+        command = command.replace('gpus=$(', '').partition(')')[0]
         program, *arguments = shlex.split(command)
         parser = PARSERS[name if program == name.partition(' ')[0] else program]
         parser.parse([word for word in arguments if f'{program} {word}' != name])
