@@ -1,19 +1,25 @@
-"""HostProcess: identity, values, CPU usage, snapshots."""
+"""HostProcess: identity, values, snapshots, reading /proc, and command lines as text."""
 
 from __future__ import annotations
 
 import copy
 import gc
 import os
+import pathlib
 import pickle
+import random
+import shlex
+import string
 import subprocess
+import sys
 import time
 
 import psutil
 import pytest
 
-from nvitop.api.process import GpuProcess, HostProcess, observed, procfs
-from tests.api.processes import FakeDevice, linux_only
+from nvitop.api.process import GpuProcess, HostProcess, command_join, observed, procfs
+from nvitop.api.process.facts import quote_posix, quote_windows
+from tests.api.processes import FakeDevice, linux_only, running
 from tests.waiting import PATIENCE
 
 IMPOSSIBLE_PIDS = [2**31 - 1, 2**31 + 5, 2**32 - 1, 2**63 + 1, 2**64 - 1]
@@ -239,3 +245,108 @@ def test_snapshot_replaces_values_without_permission(
     monkeypatch.setattr(process, 'cmdline', deny, raising=False)
     snapshot = process.as_snapshot(['cmdline', 'command'], ad_value='secret')
     assert dict(snapshot) == {'cmdline': 'secret', 'command': 'secret'}
+
+
+def test_program_name_may_contain_spaces_and_parentheses() -> None:
+    stat = procfs.parse_stat(
+        b'42 (a) b (c) S 1 42 42 0 -1 4194304 5 0 0 0 150 50 0 0 20 0 1 0 12345 9 7 18446744', 1000
+    )
+    seconds = 200 / os.sysconf('SC_CLK_TCK')
+    assert stat == procfs.Stat('a) b (c', False, 'sleeping', seconds, 12345, 1000, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ('content', 'cmdline'),
+    [
+        (b'', []),
+        (b'\0\0\0', []),
+        (b'cat\0-n\0', ['cat', '-n']),
+        (b'cat\0\0x\0', ['cat', '', 'x']),
+        (b'ray::IDLE\0\0\0\0\0', ['ray::IDLE']),
+        (b'sshd: alice [priv]\0', ['sshd: alice [priv]']),
+        (b'nginx: worker process   ', ['nginx: worker process']),
+        (b'caf\xe9\0x\0', ['caf\udce9', 'x']),
+    ],
+)
+def test_command_line_or_title_is_parsed(content: bytes, cmdline: list[str]) -> None:
+    assert procfs.parse_cmdline(content) == cmdline
+
+
+@linux_only
+def test_program_name_truncated_by_the_kernel_is_completed(tmp_path: pathlib.Path) -> None:
+    program = tmp_path / 'a-program-with-a-long-name'
+    program.symlink_to('/bin/cat')
+    with running(str(program)) as child:
+        process = HostProcess(child.pid)
+        assert process.facts().name == process.name() == program.name
+
+
+def test_pid_namespace_is_read(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / 'self' / 'ns').mkdir(parents=True)
+    link = tmp_path / 'self' / 'ns' / 'pid'
+    monkeypatch.setattr(psutil, 'PROCFS_PATH', str(tmp_path), raising=False)
+    assert not procfs.in_pid_namespace()
+    link.symlink_to('pid:[4026532190]')
+    assert procfs.in_pid_namespace()
+    link.unlink()
+    link.symlink_to(procfs.INITIAL_PID_NAMESPACE)
+    assert not procfs.in_pid_namespace()
+
+
+# Files that cannot be read
+
+
+@linux_only
+def test_hidden_process_is_running(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deny(pid: int, number: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(procfs, 'read_stat', lambda pid: None)
+    monkeypatch.setattr(procfs, 'read_cmdline', lambda pid: [])
+    monkeypatch.setattr(os, 'kill', deny)
+    facts = HostProcess(child.pid).facts()
+    assert (facts.is_running, facts.status, facts.command) == (True, None, 'No Permissions')
+
+
+posix_only = pytest.mark.skipif(sys.platform == 'win32', reason='POSIX quoting')
+
+
+@posix_only
+@pytest.mark.parametrize(
+    ('argument', 'quoted'),
+    [
+        *((plain, plain) for plain in ('--lr=1e-3', 'model.layers=[1,2]', '*.py', '日本')),
+        *((special, f'"{special}"') for special in ('', 'x y', "it's fine", 'a;b', '>x', '#x')),
+        *((special, f"'{special}'") for special in ('say "x"', '$HOME', 'back\\slash', '`x`')),
+        ('say "x", it\'s fine', '"say \\"x\\", it\'s fine"'),
+        ("it's $HOME", "'it'\"'\"'s $HOME'"),
+    ],
+)
+def test_arguments_are_quoted_as_in_1_7_where_a_shell_reads_them_back(
+    argument: str, quoted: str
+) -> None:
+    assert command_join(['a', argument]) == f'a {quoted}'
+    assert shlex.split(quoted) == [argument]
+
+
+def test_command_is_one_line_and_reads_back() -> None:
+    generator = random.Random(1)
+    printable = string.ascii_letters + string.punctuation + ' äß日本'
+    for _ in range(500):
+        arguments = [
+            ''.join(generator.choices(printable, k=generator.randrange(8))) for _ in range(4)
+        ]
+        text = ' '.join(map(quote_posix, arguments))
+        assert shlex.split(text) == arguments
+        lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+        lexer.whitespace_split, lexer.commenters = True, ''
+        assert list(lexer) == arguments, 'shell operators must be quoted'
+        hostile = [''.join(chr(generator.randrange(0x3000)) for _ in range(6)) for _ in range(3)]
+        assert command_join(hostile).isprintable()
+        assert all(quote_windows(argument).isprintable() for argument in hostile)
+    assert command_join(['a', 'a\nb\x9b\u202e\udcff']) == 'a "a\\nb\\x9b\\u202e\\xff"'
+    for title in ('sshd: alice [priv]', 'ray::IDLE', '', '/no/such file', '/bin/sh'):
+        assert command_join(iter([title])) == title  # a title is not quoted
+    assert command_join([]) == ''

@@ -179,7 +179,7 @@ def test_report_shows_the_memory_of_the_container(proc: pathlib.Path) -> None:
         result = CommandRun(cli.main, '-1', '--no-config')
     assert result.status == 0
     assert re.search(r'MEM .* 3.0/4.0 GiB', result.out)
-    assert re.search(r'N/A    2 procs .* Process of An', result.out)
+    assert re.search(r'N/A +2 procs .* Process of A', result.out)
     assert 'another PID namespace' in result.err
     widths = {len(line) for line in result.out.splitlines()[1:] if line.startswith(tuple('│╭╰├'))}
     assert len(widths) == 1  # although a process uses 200 % of the memory

@@ -7,8 +7,7 @@ from typing import Any, Iterator, NamedTuple
 import pytest
 
 from nvitop.simulation.abi import NVML_ERRORS
-from tests.faults.known_machine import KnownMachine
-from tests.faults.sample_checks import SampleChecker, true_samples
+from tests.faults.sample_checks import KnownMachine, SampleChecker, true_samples
 
 #: Return codes of NVML by name, and an unknown one.
 CODES = {**{name: code for name, (code, _) in NVML_ERRORS.items()}, 'CODE_77': 77}

@@ -13,7 +13,7 @@ import pytest
 from nvitop import cli, select
 from nvitop.query.command import main as query
 from tests.command_run import CommandRun
-from tests.faults.known_machine import KnownMachine
+from tests.faults.sample_checks import KnownMachine
 from tests.waiting import PATIENCE
 
 PROGRAMS: dict[str, tuple[Callable[[list[str]], int], tuple[str, ...]]] = {

@@ -21,7 +21,7 @@ from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
 from tests.api.machines import machine as make_machine
 from tests.clock import Clock
-from tests.faults.known_machine import VARYING, KnownMachine
+from tests.faults.sample_checks import VARYING, KnownMachine
 
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='needs /proc')
 

@@ -1,16 +1,20 @@
-"""Owners of processes in a directory like /proc."""
+"""Owners of processes in a directory like /proc, and through the library."""
 
 from __future__ import annotations
 
+import os
 import pathlib
+import subprocess
 import sys
 from typing import Mapping
 
 import psutil
 import pytest
 
+from nvitop import NA, Device, GpuProcess, HostProcess, simulation, take_snapshots
 from nvitop.owner import NameLookup, Owner, read_owner
 from nvitop.owner.names import Places
+from nvitop.owner.reading import ELSEWHERE, EXITED
 from nvitop.owner.types import Layer
 from tests.owner.values import CONTAINER, OUTER, POD, filled
 
@@ -166,3 +170,57 @@ def test_container_without_a_cgroup(proc: Proc) -> None:
     proc.add(PID, '0::/', environ='APPTAINER_CONTAINER=/x/torch.sif', files=rootless)
     owner = owner_of(PID)
     assert (str(owner), owner.claim) == ('apptainer torch.sif', True)
+
+
+MACHINE = f"""
+[[gpu]]
+model = "H100"
+[[process]]
+command = ["python3", "train.py"]
+cgroup = "0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_0"
+login_uid = 0
+[[process]]
+command = ["server"]
+cgroup = '0::/kubepods/pod712b37831be464ccc2fb1553ef89aa91/{CONTAINER}'
+container_log = 'web-0_prod_web-{CONTAINER}.log'
+[[process]]
+command = ["bare"]
+"""
+
+
+def test_owners_of_processes_on_a_device() -> None:
+    with simulation.machine(simulation.parse_scenario(MACHINE, name='owners')):
+        processes = {p.command(): p for p in Device(0).processes().values()}
+        owners = {command: process.owner() for command, process in processes.items()}
+        assert {command: str(owner) for command, owner in owners.items()} == {
+            'python3 train.py': 'slurm 42.0',
+            'server': 'pod prod/web-0',
+            'bare': '-',
+        }
+        job = processes['python3 train.py'].host.owner()
+        assert not isinstance(job, str)
+        assert (job.job_id, job.step, job.login_user) == ('42', '0', 'root')
+        pod = processes['server'].owner('none')
+        assert str(pod) == 'pod 712b37831be4'
+        with pytest.raises(ValueError, match='sockets'):
+            processes['server'].owner('all')
+        snapshots = {snapshot.command: snapshot for snapshot in take_snapshots().gpu_processes}
+        assert str(snapshots['server'].owner) == 'pod prod/web-0'
+        assert str(snapshots['server']['owner']) == 'pod prod/web-0'
+        host = processes['server'].host
+        assert str(host.as_snapshot(['owner', 'pid']).owner) == 'pod prod/web-0'
+        assert 'owner' not in [*host.as_snapshot()]
+
+
+def test_missing_owners_are_not_available_for_a_reason() -> None:
+    elsewhere = HostProcess.elsewhere(os.getpid())
+    assert elsewhere.owner() is NA
+    assert elsewhere.owner_reading().reason == ELSEWHERE
+    child = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)
+    process = HostProcess(child.pid)
+    on_device = GpuProcess(child.pid, Device)  # type: ignore[arg-type]  # - any device will do
+    assert process.owner() is not NA
+    child.communicate()
+    assert process.owner() is NA
+    assert on_device.owner() is NA
+    assert process.owner_reading().reason == EXITED
