@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from typing import Any, Callable, Iterable, NamedTuple, Tuple, Union
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Tuple, Union
 
 from nvitop.basics.metrics import (
     CLOCK_EVENT_REASONS,
@@ -88,8 +88,59 @@ DEFAULT_PROCESS_NAMES = 'gpu_index, pid, user, gpu_memory, gpu_sm_utilization, c
 
 #: Metrics that show whether a device responds: cheap, and supported by all.
 _SIGN_OF_LIFE = ('memory_used',)
-#: Metrics that show whether a device is used, together with its processes.
-_SIGNS_OF_USE = ('memory_used', 'gpu_utilization')
+#: Name of a field without a metric → help.
+_HELP = {
+    'timestamp': 'time of the measurement',
+    'driver_version': 'driver version',
+    'cuda_driver_version': 'highest CUDA version that the driver supports',
+    'count': 'number of GPUs',
+    'hostname': 'host name',
+    'simulated': 'scenario of a simulated machine',
+    'status': 'ok, lost, timed out or error',
+    'reason': 'reason why it is not ok',
+    'state': f'free, claimed, busy, in use, held ({HELD_RULE}), or its status',
+    'health_status': 'ok, unknown, warning or critical; see health_findings',
+    'health_findings': 'problems found by the rules about health, with the values that show them',
+    'claim_user': 'user who has claimed it with nvitop run',
+    'claim_since': 'time since which it is claimed',
+    'claim_pid': 'process that has claimed it',
+    'claim_command': 'command for which it is claimed',
+    'mig_index': 'index of the MIG device on its GPU',
+    'mig_profile': 'profile of a MIG device',
+    'gpu_instance_id': 'GPU instance ID of a MIG device',
+    'compute_instance_id': 'compute instance ID of a MIG device',
+    'pci_domain': 'PCI domain number',
+    'pci_bus': 'PCI bus number',
+    'pci_device': 'PCI device number',
+    'display_attached': 'whether a display is connected',
+    'gpu_pcie_link_generation': 'current PCIe generation of the GPU',
+    'kmd_version': 'version of the kernel driver',
+    'gpu_name': 'name of the GPU',
+    'gpu_uuid': 'uuid of the GPU',
+    'gpu_serial': 'serial of the GPU',
+    'gpu_bus_id': 'bus id of the GPU',
+    'gpu_index': 'index of the GPU it runs on',
+    'owner': 'job, pod, container, unit or session it belongs to, as the monitor shows it',
+    'owner_kind': 'kind of its owner: slurm, pod, docker, unit, session, …',
+    'owner_id': 'ID of its owner',
+    'owner_source': 'where its owner was read: cgroup, parent, mountinfo, cmdline, environ',
+    'job_id': 'ID of the batch job',
+    'job_step': 'step of the batch job',
+    'pod_uid': 'UID of the Kubernetes pod',
+    'pod_name': 'namespace and name of the pod',
+    'container_id': 'ID of the innermost container',
+    'container_name': 'name of the container',
+    'unit': 'systemd unit',
+    'login_user': 'user who logged in, even if it runs as root',
+    'process_name': 'first word of the command line',
+}
+#: Fields of :class:`nvitop.owner.types.Owner` whose names differ from those here.
+_OWNER_NAMES = {
+    'owner_kind': 'kind',
+    'owner_id': 'id',
+    'owner_source': 'source',
+    'job_step': 'step',
+}
 
 
 # Values
@@ -100,10 +151,6 @@ def _metric_value(metric: Metric, row: DeviceQueryRow) -> CellValue:
     if metric.divisor != 1 and isinstance(value, (int, float)):
         return value / metric.divisor
     return value
-
-
-def _reason(row: DeviceQueryRow) -> CellValue:
-    return row.device.reason or None
 
 
 def _mig_index(key: DeviceKey) -> CellValue:
@@ -127,27 +174,9 @@ def _is_clock_event_reason(name: str, row: DeviceQueryRow) -> CellValue:
     return None if isinstance(supported, tuple) and name not in supported else False
 
 
-def _is_display_attached(row: DeviceQueryRow) -> CellValue:
-    mode = row.device.display_mode
-    return None if mode is None else mode == 'Enabled'
-
-
-def _hostname(row: DeviceQueryRow) -> CellValue:
-    return row.sample.host.hostname or None
-
-
-def _gpu_count(row: DeviceQueryRow) -> CellValue:
-    return sum(not device.key.is_mig for device in row.sample.devices)
-
-
 #: shlex would take minutes for a megabyte.
 _FIRST_WORD = re.compile(r'\s*((?:[^\s\'"]|\'[^\']*\'|"[^"]*")+)(?=\s|\Z)')
 _QUOTED = re.compile(r'\'([^\']*)\'|"([^"]*)"')
-
-
-def _start_time(row: ProcessQueryRow) -> CellValue:
-    start = row.process.key.start_time
-    return start if start >= 0 else None
 
 
 def _program(row: ProcessQueryRow) -> CellValue:
@@ -162,18 +191,28 @@ def _owner_value(name: str, row: ProcessQueryRow) -> CellValue:
         return None
     if name == 'owner':
         return str(owner)
-    field = {'owner_kind': 'kind', 'owner_id': 'id', 'owner_source': 'source', 'job_step': 'step'}
-    value: str | None = getattr(owner, field.get(name, name))
+    value: str | None = getattr(owner, _OWNER_NAMES.get(name, name))
     return value or None
 
 
-def _gpu_field(field: str, row: Any) -> CellValue:
+def _gpu_value(field: str, row: Any) -> CellValue:
     return None if row.gpu is None else getattr(row.gpu.info, field)
 
 
 def _claim_value(name: str, row: DeviceQueryRow) -> CellValue:
     value: CellValue = getattr(row.sample.claim_of(row.device), name, None)
     return value
+
+
+def _wrong(row: DeviceQueryRow) -> list[Finding]:
+    return [f for f in findings(row.sample) if f.device == row.device.key and is_wrong(f)]
+
+
+def _device_state(row: DeviceQueryRow) -> CellValue:
+    state = device_states(row.sample).get(row.device.key)
+    if state is None or state.word == 'unknown':
+        return None
+    return word_of(row.sample, row.device, state)
 
 
 # Special formats in CSV
@@ -205,174 +244,101 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 }
 
 
-def _wrong(row: DeviceQueryRow) -> list[Finding]:
-    return [f for f in findings(row.sample) if f.device == row.device.key and is_wrong(f)]
-
-
-def _health_findings(row: DeviceQueryRow) -> tuple[str, ...]:
-    return tuple(finding.text for finding in _wrong(row))
-
-
-def _device_state(row: DeviceQueryRow) -> CellValue:
-    state = device_states(row.sample).get(row.device.key)
-    if state is None or state.word == 'unknown':
-        return None
-    return word_of(row.sample, row.device, state)
-
-
 # The fields
 
 
 def _of_metric(metric: Metric) -> QueryField:
     name, value = metric.name, functools.partial(_metric_value, metric)
+    missing = nvidia_smi.missing_text(metric.query)
     described = (name, metric.query, metric.unit, metric.kind, metric.help)
-    return QueryField(
-        *described,
-        value,
-        (name,),
-        _TEXTS.get(name),
-        missing=nvidia_smi.missing_text(metric.query),
-    )
+    return QueryField(*described, value, (name,), _TEXTS.get(name), missing=missing)
 
 
 def _of_process_metric(metric: ProcessMetric) -> QueryField:
-    is_start = metric.name == 'start_time'
-    value = _start_time if is_start else operator.attrgetter(f'process.{metric.field}')
+    read = operator.attrgetter(f'process.{metric.field}')
+    # A start time of -1 is unknown.
+    value = (lambda row: read(row) if read(row) >= 0 else None) if metric.kind == 'time' else read
     return QueryField(metric.name, metric.query, metric.unit, metric.kind, metric.help, value)
 
 
 def _plain(
     name: str,
     kind: str,
-    text: str,
     value: str | Callable[[Any], CellValue],
-    *,
     query: str | None = None,
     metrics: tuple[str, ...] = (),
 ) -> QueryField:
     """A field without a metric; ``value`` is a field of the row or a function of it."""
     read = operator.attrgetter(value) if isinstance(value, str) else value
-    return QueryField(name, query, '', kind, text, read, metrics)
+    return QueryField(name, query, '', kind, _HELP[name], read, metrics)
 
 
-def _sample_fields() -> tuple[QueryField, ...]:
-    time = 'time of the measurement'
-    driver = 'driver version'
-    cuda = 'highest CUDA version that the driver supports'
-    return (
-        _plain('timestamp', 'time', time, 'sample.timestamp', query='timestamp'),
-        _plain('driver_version', 'str', driver, 'sample.driver_version', query='driver_version'),
-        _plain('cuda_driver_version', 'str', cuda, 'sample.cuda_driver_version'),
-        _plain('count', 'int', 'number of GPUs', _gpu_count, query='count'),
-        _plain('hostname', 'str', 'host name', _hostname, query='hostname'),
-        _plain(
-            *('simulated', 'str', 'scenario of a simulated machine'),
-            lambda row: row.sample.simulated or None,
-        ),
+def _device_fields() -> Iterator[QueryField]:
+    yield _plain('timestamp', 'time', 'sample.timestamp', 'timestamp')
+    yield _plain('driver_version', 'str', 'sample.driver_version', 'driver_version')
+    yield _plain('cuda_driver_version', 'str', 'sample.cuda_driver_version')
+    yield _plain(
+        'count', 'int', lambda row: sum(not d.key.is_mig for d in row.sample.devices), 'count'
     )
-
-
-def _state_fields() -> tuple[QueryField, ...]:
-    states = 'ok, lost, timed out or error'
+    yield _plain('hostname', 'str', lambda row: row.sample.host.hostname or None, 'hostname')
+    yield _plain('simulated', 'str', lambda row: row.sample.simulated or None)
+    yield from map(_of_metric, METRICS)
+    yield from map(_of_metric, EXTENDED_METRICS)
     rules = (*_SIGN_OF_LIFE, *CHECK_METRICS)
-    mig = 'index of a MIG device on its GPU'
-    judged = 'ok, unknown, warning or critical; see health_findings'
-    doing = f'free, claimed, busy, in use, held ({HELD_RULE}), or its status'
-    problems = 'problems found by the rules about health, with the values that show them'
-    fields = (
-        ('mig_profile', 'str', 'profile of a MIG device'),
-        ('gpu_instance_id', 'int', 'GPU instance ID of a MIG device'),
-        ('compute_instance_id', 'int', 'compute instance ID of a MIG device'),
+    yield _plain('status', 'str', 'device.status', metrics=_SIGN_OF_LIFE)
+    yield _plain('reason', 'str', lambda row: row.device.reason or None, metrics=_SIGN_OF_LIFE)
+    used = ('uuid', 'memory_used', 'gpu_utilization')
+    yield _plain('state', 'str', _device_state, metrics=used)
+    yield _plain('health_status', 'str', lambda row: health_status(_wrong(row)), metrics=rules)
+    yield _plain(
+        'health_findings',
+        'list',
+        lambda row: tuple(f'{finding.words}: {finding.evidence}' for finding in _wrong(row)),
+        metrics=rules,
     )
-    return (
-        _plain('status', 'str', states, 'device.status', metrics=_SIGN_OF_LIFE),
-        _plain('reason', 'str', 'reason why it is not ok', _reason, metrics=_SIGN_OF_LIFE),
-        _plain('state', 'str', doing, _device_state, metrics=('uuid', *_SIGNS_OF_USE)),
-        _plain(
-            'health_status', 'str', judged, lambda row: health_status(_wrong(row)), metrics=rules
-        ),
-        _plain('health_findings', 'list', problems, _health_findings, metrics=rules),
-        *(
-            _plain(
-                f'claim_{name}',
-                kind,
-                text,
-                functools.partial(_claim_value, field),
-                metrics=('uuid',),
-            )
-            for name, field, kind, text in (
-                ('user', 'username', 'str', 'user who has claimed it with nvitop run'),
-                ('since', 'since', 'time', 'time since which it is claimed'),
-                ('pid', 'pid', 'int', 'process that has claimed it'),
-                ('command', 'command', 'str', 'command for which it is claimed'),
-            )
-        ),
-        _plain('mig_index', 'int', mig, lambda row: _mig_index(row.device.key)),
-        *(
-            # Read together with the name of a MIG device.
-            _plain(name, kind, text, f'device.info.{name}', metrics=('name',))
-            for name, kind, text in fields
-        ),
-    )
-
-
-def _bus_id_fields() -> tuple[QueryField, ...]:
-    return tuple(
-        _plain(
-            f'pci_{part}',
-            'str',
-            f'PCI {part} number',
-            functools.partial(_part_of_bus_id, position),
-            query=f'pci.{part}',
-            metrics=('bus_id',),
-        )
-        for position, part in enumerate(('domain', 'bus', 'device'))
-    )
-
-
-def _clock_event_reason_fields() -> tuple[QueryField, ...]:
-    return tuple(
-        _plain(
+    for name, field, kind in (
+        ('user', 'username', 'str'),
+        ('since', 'since', 'time'),
+        ('pid', 'pid', 'int'),
+        ('command', 'command', 'str'),
+    ):
+        value = functools.partial(_claim_value, field)
+        yield _plain(f'claim_{name}', kind, value, metrics=('uuid',))
+    yield _plain('mig_index', 'int', lambda row: _mig_index(row.device.key))
+    # Read together with the name of a MIG device.
+    yield _plain('mig_profile', 'str', 'device.info.mig_profile', metrics=('name',))
+    for name in ('gpu_instance_id', 'compute_instance_id'):
+        yield _plain(name, 'int', f'device.info.{name}', metrics=('name',))
+    for position, part in enumerate(('domain', 'bus', 'device')):
+        value = functools.partial(_part_of_bus_id, position)
+        yield _plain(f'pci_{part}', 'str', value, f'pci.{part}', ('bus_id',))
+    for reason in CLOCK_EVENT_REASONS:
+        yield QueryField(
             f'clock_event_reasons_{reason}',
+            f'clocks_event_reasons.{reason}',
+            '',
             'bool',
             f'whether {reason} limits the clocks',
             functools.partial(_is_clock_event_reason, reason),
-            query=f'clocks_event_reasons.{reason}',
-            metrics=('clock_event_reasons', 'supported_clock_event_reasons'),
-        )._replace(text=lambda flag: 'Active' if flag else 'Not Active')
-        for reason in CLOCK_EVENT_REASONS
+            ('clock_event_reasons', 'supported_clock_event_reasons'),
+            lambda flag: 'Active' if flag else 'Not Active',
+        )
+    # Fields of nvidia-smi whose values follow from other metrics.
+    yield _plain(
+        'display_attached',
+        'bool',
+        lambda row: row.device.display_mode and row.device.display_mode == 'Enabled',
+        'display_attached',
+        ('display_mode',),
     )
-
-
-def _nvidia_smi_fields() -> tuple[QueryField, ...]:
-    """Fields whose values follow from other metrics, or that are never available."""
-    attached = 'whether a display is connected'
-    generation = 'current PCIe generation of the GPU'
-    return (
-        _plain(
-            'display_attached',
-            'bool',
-            attached,
-            _is_display_attached,
-            query='display_attached',
-            metrics=('display_mode',),
-        ),
-        _plain(
-            'gpu_pcie_link_generation',
-            'int',
-            generation,
-            'device.pcie_link_generation',
-            query='pcie.link.gen.gpucurrent',
-            metrics=('pcie_link_generation',),
-        ),
-        _plain(
-            'kmd_version',
-            'str',
-            'version of the kernel driver',
-            'sample.driver_version',
-            query='kmd_version',
-        ),
+    yield _plain(
+        'gpu_pcie_link_generation',
+        'int',
+        'device.pcie_link_generation',
+        'pcie.link.gen.gpucurrent',
+        ('pcie_link_generation',),
     )
+    yield _plain('kmd_version', 'str', 'sample.driver_version', 'kmd_version')
 
 
 def _without_source(query: str, text: str = 'not available', unit: str = '') -> QueryField:
@@ -381,74 +347,26 @@ def _without_source(query: str, text: str = 'not available', unit: str = '') -> 
     return QueryField(name, query, unit, 'str', text, lambda row: None, missing=missing)
 
 
-def _device_fields() -> tuple[QueryField, ...]:
-    return (
-        *_sample_fields(),
-        *map(_of_metric, METRICS),
-        *map(_of_metric, EXTENDED_METRICS),
-        *_state_fields(),
-        *_bus_id_fields(),
-        *_clock_event_reason_fields(),
-        *_nvidia_smi_fields(),
-    )
-
-
-def gpu_fields() -> tuple[QueryField, ...]:
+def _gpu_fields() -> Iterator[QueryField]:
     """Time and GPU of a row that has a ``gpu``."""
-    fields = (('gpu_name', 'name'), ('gpu_uuid', 'uuid'), ('gpu_serial', 'serial'))
-    return (
-        _sample_fields()[0],
-        *(
-            _plain(
-                name,
-                'str',
-                f'{field.replace("_", " ")} of the GPU',
-                functools.partial(_gpu_field, field),
-                query=name,
-                metrics=(field,),
-            )
-            for name, field in (*fields, ('gpu_bus_id', 'bus_id'))
-        ),
-    )
+    yield _plain('timestamp', 'time', 'sample.timestamp', 'timestamp')
+    for field in ('name', 'uuid', 'serial', 'bus_id'):
+        name, value = f'gpu_{field}', functools.partial(_gpu_value, field)
+        yield _plain(name, 'str', value, name, (field,))
 
 
-def _process_fields() -> tuple[QueryField, ...]:
-    index = 'process.key.device.physical_index'
-    mig = 'index of the MIG device it runs on'
-    timestamp, *gpu = gpu_fields()
-    return (
-        timestamp,
-        _plain('gpu_index', 'int', 'index of the GPU it runs on', index),
-        _plain('mig_index', 'int', mig, lambda row: _mig_index(row.process.key.device)),
-        *gpu,
-        _sample_fields()[-1],
-        *map(_of_process_metric, PROCESS_METRICS),
-        *_owner_fields(),
-        _plain(
-            'process_name', 'str', 'first word of the command line', _program, query='process_name'
-        ),
-    )
-
-
-def _owner_fields() -> tuple[QueryField, ...]:
-    names = {
-        'owner': 'job, pod, container, unit or session it belongs to, as the monitor shows it',
-        'owner_kind': 'kind of its owner: slurm, pod, docker, unit, session, …',
-        'owner_id': 'ID of its owner',
-        'owner_source': 'where its owner was read: cgroup, parent, mountinfo, cmdline, environ',
-        'job_id': 'ID of the batch job',
-        'job_step': 'step of the batch job',
-        'pod_uid': 'UID of the Kubernetes pod',
-        'pod_name': 'namespace and name of the pod',
-        'container_id': 'ID of the innermost container',
-        'container_name': 'name of the container',
-        'unit': 'systemd unit',
-        'login_user': 'user who logged in, even if it runs as root',
-    }
-    return tuple(
-        _plain(name, 'str', text, functools.partial(_owner_value, name))._replace(owners=True)
-        for name, text in names.items()
-    )
+def _process_fields() -> Iterator[QueryField]:
+    timestamp, *gpu = _gpu_fields()
+    yield timestamp
+    yield _plain('gpu_index', 'int', 'process.key.device.physical_index')
+    yield _plain('mig_index', 'int', lambda row: _mig_index(row.process.key.device))
+    yield from gpu
+    yield _plain('simulated', 'str', lambda row: row.sample.simulated or None)
+    yield from map(_of_process_metric, PROCESS_METRICS)
+    names = [*_HELP]
+    for name in names[names.index('owner') : names.index('login_user') + 1]:
+        yield _plain(name, 'str', functools.partial(_owner_value, name))._replace(owners=True)
+    yield _plain('process_name', 'str', _program, 'process_name')
 
 
 class QueryTable(NamedTuple):
@@ -507,14 +425,14 @@ def device_table() -> QueryTable:
     unavailable = (
         _without_source(name, unit=unit) for name, unit in nvidia_smi.UNAVAILABLE.items()
     )
-    return make_table(_device_fields(), aliases, tuple(unavailable))
+    return make_table(tuple(_device_fields()), aliases, tuple(unavailable))
 
 
 @functools.lru_cache(maxsize=None)
 def process_table(*, compute_apps: bool = False) -> QueryTable:
     """All fields of processes, optionally with the names of ``--query-compute-apps``."""
     aliases = nvidia_smi.COMPUTE_APPS_ALIASES if compute_apps else nvidia_smi.PROCESS_ALIASES
-    return make_table(_process_fields(), aliases)
+    return make_table(tuple(_process_fields()), aliases)
 
 
 @functools.lru_cache(maxsize=None)
@@ -572,7 +490,7 @@ def _list(
         )
         for position, field in enumerate(fields)
     )
-    return ListTable(name, option, make_table((*gpu_fields(), *own, *further), aliases))
+    return ListTable(name, option, make_table((*_gpu_fields(), *own, *further), aliases))
 
 
 @functools.lru_cache(maxsize=None)
