@@ -375,7 +375,7 @@ class App:
                         )
         self.state, effects = self.update(self.state, event)
         for effect in effects:
-            effect.perform(self)
+            EFFECTS[type(effect)](self, effect)
 
     # What effects do.
 
@@ -420,6 +420,20 @@ class App:
         self._drawn = self.state._replace(monotonic=0.0)
 
 
+#: Effect → how the application carries it out.
+EFFECTS: dict[type, Callable[[Any, Any], None]] = {
+    events.Quit: lambda app, effect: app.quit(effect.status),
+    events.SendSignal: lambda app, effect: app.runner.run(effect),
+    events.ReadEnvironment: lambda app, effect: app.runner.run(effect),
+    events.SaveSettings: lambda app, effect: app.runner.run(effect),
+    events.Refresh: lambda app, _: app.refresh(),
+    events.CaptureMouse: lambda app, effect: app.terminal.capture_mouse(effect.captured),
+    events.Travel: lambda app, effect: app.show_time(effect),
+    events.OpenHost: lambda app, effect: app.open_host(effect.host),
+    events.RingBell: lambda app, _: app.terminal.ring(),
+    events.Suspend: lambda app, _: app.suspend(),
+    events.Redraw: lambda app, _: app.redraw(),
+}
 #: Events that contain no text from processes or other programs, nor what was pasted.
 _HARMLESS = (
     events.KeyPressed,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Callable
 
 from nvitop.basics.masking import is_secret
 from nvitop.basics.metrics import METRICS_BY_NAME
@@ -99,11 +99,6 @@ def save_settings(state: AppState) -> Result:
         'columns': view.columns,
     }
     return state, (events.SaveSettings(tuple(values.items())),)
-
-
-def forget_settings(state: AppState) -> Result:
-    """Forget the saved choices: the configuration file counts at the next start."""
-    return state, (events.SaveSettings(()),)
 
 
 def note_saved(state: AppState, event: events.SettingsSaved) -> AppState:
@@ -256,18 +251,19 @@ def unmet_need(state: AppState, binding: Binding) -> str:
 # Needs: functions that return why a key cannot work now, and '' if it can.
 
 
-def need_device(state: AppState) -> str:
-    return '' if state.main.selected_device else 'Select a GPU first'
+def _need(is_met: Callable[[AppState], object], why: str) -> Need:
+    return lambda state: '' if is_met(state) else why
 
 
-def need_job(state: AppState) -> str:
-    return '' if state.job is not None else 'Select a job first'
-
-
-def need_no_job(state: AppState) -> str:
-    """No selected job: a process on its own, or one of a job."""
-    is_job = state.job is not None and state.screen is Screen.MAIN
-    return 'Select one of its processes' if is_job else ''
+need_device = _need(lambda state: state.main.selected_device, 'Select a GPU first')
+need_job = _need(lambda state: state.job is not None, 'Select a job first')
+#: No selected job: a process on its own, or one of a job.
+need_no_job = _need(
+    lambda state: state.job is None or state.screen is not Screen.MAIN,
+    'Select one of its processes',
+)
+need_past = _need(lambda state: state.origin.can_travel, 'No samples of other times are kept')
+need_recording = _need(lambda state: not state.origin.is_live, 'Works only in a recording')
 
 
 def need_process(state: AppState) -> str:
@@ -298,14 +294,6 @@ def need_target(state: AppState) -> str:
     return '' if state.dialog is not None or signal_targets(state) else why_no_target(state)
 
 
-def need_past(state: AppState) -> str:
-    return '' if state.origin.can_travel else 'No samples of other times are kept'
-
-
-def need_recording(state: AppState) -> str:
-    return 'Works only in a recording' if state.origin.is_live else ''
-
-
 def need_processes_here(state: AppState) -> str:
     """Processes of this machine that run now."""
     return state.origin.no_signals
@@ -331,10 +319,6 @@ def leave(state: AppState) -> Result:
     return state, (events.Quit(),)
 
 
-def suspend(state: AppState) -> Result:
-    return state, (events.Suspend(),)
-
-
 def open_sort_menu(state: AppState) -> Result:
     return state._replace(prefix=state.keymap.sort_prefix(state.screen)), ()
 
@@ -350,11 +334,6 @@ def refresh(state: AppState) -> Result:
     if state.screen is Screen.TREE:
         return state, effects
     return clear_selection(state)._replace(positions={}), effects
-
-
-def redraw(state: AppState) -> Result:
-    """Draw the whole screen again, over what other programs have written."""
-    return state, (events.Redraw(),)
 
 
 def clear(state: AppState) -> Result:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from typing import Any, Callable, Iterator
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state import actions, navigation
-from nvitop.gui.state.actions import toggle_secrets
+from nvitop.gui.state import actions, events, navigation
+from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.dialog import (
     SIGNAL_KEYS,
     SIGNALS,
@@ -66,6 +67,10 @@ def opening(
     return Binding(
         keys, name, run, text, screens, SCREEN, hint=hint, opens=screen, needs=needs, waits=waits
     )
+
+
+def _effect(effect: events.Effect) -> Callable[[AppState], Result]:
+    return lambda state: (state, (effect,))
 
 
 def _signal(keys: tuple[str, ...], name: str, signal: str, hint: str) -> Binding:
@@ -135,8 +140,8 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Shift-Tab',), 'previous-device', partial(navigation.select_next_device, step=-1), 'select the previous GPU', _MAIN, MOVE),
     Binding(('0',), 'select-device-0', partial(navigation.select_by_index, index=0), 'select GPU 0 (1 to 9: others)', _MAIN, MOVE),
     *(Binding((digit,), f'select-device-{digit}', partial(navigation.select_by_index, index=int(digit)), '', _MAIN, MOVE) for digit in '123456789'),
-    Binding(('Home',), 'select-first', navigation.move_to_first, 'first process or line', _LINES, MOVE),
-    Binding(('End', 'G'), 'select-last', navigation.move_to_last, 'last process or line', _LINES, MOVE),
+    Binding(('Home',), 'select-first', partial(navigation.move_to, line=0), 'first process or line', _LINES, MOVE),
+    Binding(('End', 'G'), 'select-last', partial(navigation.move_to, line=sys.maxsize), 'last process or line', _LINES, MOVE),
     Binding(('PageUp', 'Ctrl-B'), 'scroll-up', partial(navigation.move_by_pages, step=-1), 'scroll up by a page', _LINES, MOVE, hint='scroll', scrolls=True, is_pointless=actions.sees_all_lines),
     Binding(('PageDown', 'Ctrl-F'), 'scroll-down', partial(navigation.move_by_pages, step=1), 'scroll down by a page', _LINES, MOVE, scrolls=True),
     Binding(('Ctrl-U',), 'half-page-up', partial(navigation.move_by_pages, step=-0.5), 'scroll up by half a page', _LINES, MOVE, scrolls=True),
@@ -174,7 +179,7 @@ _BINDINGS: tuple[Binding, ...] = (
     opening(('!',), Screen.PROBLEMS, 'problems, and why values are missing', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
     opening(('V',), Screen.EVENTS, 'events of a recording', _NOT_HELP - {Screen.EVENTS}, 'events', (actions.need_recording,)),
     opening(('C', 'F2'), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
-    Binding(('v',), 'reveal', toggle_secrets, 'show secrets', _ENVIRON, SCREEN, hint='secrets'),
+    Binding(('v',), 'reveal', actions.toggle_secrets, 'show secrets', _ENVIRON, SCREEN, hint='secrets'),
     Binding(('Space', 'Enter'), 'choose', actions.choose_column, 'show or hide the column', _COLUMNS, SCREEN, hint='show or hide'),
     Binding(('K', '<'), 'move-up', partial(actions.move_column, step=-1), 'move the column to the left', _COLUMNS, SCREEN, hint='move'),
     Binding(('J', '>'), 'move-down', partial(actions.move_column, step=1), 'move the column to the right', _COLUMNS, SCREEN, hint='move'),
@@ -197,13 +202,13 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('z',), 'freeze', actions.toggle_freeze, 'pause or resume', _NOT_HELP, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
     Binding(('r', 'Ctrl-R'), 'refresh', actions.refresh, 'refresh, clear the selection', _NOT_HELP, VIEW),
     Binding(('F5',), 'refresh', actions.refresh, 'refresh', _NOT_HELP - _MAIN - _TREE - _USERS, VIEW),
-    Binding(('Ctrl-L',), 'redraw', actions.redraw, 'draw the screen again', ALL_SCREENS, VIEW),
+    Binding(('Ctrl-L',), 'redraw', _effect(events.Redraw()), 'draw the screen again', ALL_SCREENS, VIEW),
     Binding(('L',), 'next-theme', actions.next_theme, 'next theme', _NOT_HELP, VIEW),
     Binding(('m',), 'toggle-hints', actions.toggle_hints, 'hide or show the hint line', _NOT_HELP, VIEW),
     Binding(('W',), 'save-settings', actions.save_settings, 'save theme, layout, columns', _NOT_HELP, VIEW, hint='save'),
-    Binding(('Alt-W',), 'forget-settings', actions.forget_settings, 'forget what was saved', _NOT_HELP, VIEW),
+    Binding(('Alt-W',), 'forget-settings', _effect(events.SaveSettings(())), 'forget what was saved', _NOT_HELP, VIEW),
     Binding(('Alt-m',), 'toggle-mouse', actions.toggle_mouse, 'mouse: nvitop or terminal', _NOT_HELP, VIEW),
-    Binding(('Ctrl-Z',), 'suspend', actions.suspend, 'suspend (resume with fg)', ALL_SCREENS, VIEW, suspends=True),
+    Binding(('Ctrl-Z',), 'suspend', _effect(events.Suspend()), 'suspend (resume with fg)', ALL_SCREENS, VIEW, suspends=True),
     # time
     _travel(('(',), 'previous-frame', 'frame', -1, 'previous sample, and pause', 'step'),
     _travel((')',), 'next-frame', 'frame', 1, 'next sample, and pause', 'step'),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Protocol, Tuple
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Tuple
 
 from nvitop.gui.render.buffer import NO_HIT, Hit
 from nvitop.sampling.history import History
@@ -187,24 +187,15 @@ class Terminated(NamedTuple):
 
 #: Exit status after the terminal was closed.
 HUNG_UP = 129
-#: One of the classes above.
+#: One of the classes above; one of those below, which :data:`nvitop.gui.app.EFFECTS` carries out.
 Event = Tuple[Any, ...]
-
-
-class Effect(Protocol):
-    """What the application does after an update. ``app`` is :class:`nvitop.gui.app.App`."""
-
-    def perform(self, app: Any) -> None:
-        """Do it."""
+Effect = Tuple[Any, ...]
 
 
 class Quit(NamedTuple):
     """Leave the monitor."""
 
     status: int = 0
-
-    def perform(self, app: Any) -> None:
-        app.quit(self.status)
 
 
 class SendSignal(NamedTuple):
@@ -213,9 +204,6 @@ class SendSignal(NamedTuple):
     signal: str
     targets: tuple[ProcessKey, ...]
 
-    def perform(self, app: Any) -> None:
-        app.runner.run(self)
-
 
 class ReadEnvironment(NamedTuple):
     """Read the environment of a process; EnvironmentRead follows. A ``start_time`` of -1.0 is unknown."""
@@ -223,24 +211,15 @@ class ReadEnvironment(NamedTuple):
     pid: int
     start_time: float = -1.0
 
-    def perform(self, app: Any) -> None:
-        app.runner.run(self)
-
 
 class Refresh(NamedTuple):
     """Take a sample now."""
-
-    def perform(self, app: Any) -> None:
-        app.refresh()
 
 
 class CaptureMouse(NamedTuple):
     """Take the mouse, or release it to the terminal."""
 
     captured: bool
-
-    def perform(self, app: Any) -> None:
-        app.terminal.capture_mouse(self.captured)
 
 
 class Travel(NamedTuple):
@@ -252,9 +231,6 @@ class Travel(NamedTuple):
     #: How far; the sign is the direction. With ``'pause'``, 1 is to stand still until -1; 0 is another state.
     amount: float
 
-    def perform(self, app: Any) -> None:
-        app.show_time(self)
-
 
 class SaveSettings(NamedTuple):
     """Write settings to the configuration file; SettingsSaved follows."""
@@ -262,35 +238,20 @@ class SaveSettings(NamedTuple):
     #: Names and values, as in :data:`nvitop.console.config.SETTINGS`.
     values: tuple[tuple[str, object], ...]
 
-    def perform(self, app: Any) -> None:
-        app.runner.run(self)
-
 
 class OpenHost(NamedTuple):
     """Show one host of the fleet on the ordinary screens."""
 
     host: FleetHost
 
-    def perform(self, app: Any) -> None:
-        app.open_host(self.host)
-
 
 class RingBell(NamedTuple):
     """Ring the bell: a key had no effect."""
-
-    def perform(self, app: Any) -> None:
-        app.terminal.ring()
 
 
 class Suspend(NamedTuple):
     """Restore the terminal and stop until the shell continues the program."""
 
-    def perform(self, app: Any) -> None:
-        app.suspend()
-
 
 class Redraw(NamedTuple):
     """Draw every row again, whatever the terminal shows."""
-
-    def perform(self, app: Any) -> None:
-        app.redraw()

@@ -350,12 +350,8 @@ def scroll_by_lines(state: AppState, step: int) -> Result:
     return select_line(state, max(wanted, min(line, wanted + layout.visible - 1)), wanted), ()
 
 
-def move_to_first(state: AppState) -> Result:
-    return go_to_line(state, 0), ()
-
-
-def move_to_last(state: AppState) -> Result:
-    return go_to_line(state, line_count(state) - 1), ()
+def move_to(state: AppState, line: int) -> Result:
+    return go_to_line(state, line), ()
 
 
 def move_sideways(state: AppState, steps: int) -> Result:
