@@ -15,7 +15,7 @@ from nvitop.basics.units import parse_time, start_of_day
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, checked, duration, whole_number
 from nvitop.console.lifecycle import CommandFailure, writing
-from nvitop.console.messages import print_message, stdout_has_utf8
+from nvitop.console.messages import print_message
 from nvitop.fleet.types import FleetError
 from nvitop.health.states import HELD_RULE, IDLE_RULE
 from nvitop.platforms import default_recording
@@ -254,12 +254,7 @@ def _print_report(options: argparse.Namespace, report: Report) -> int:
     for user in [user for user in options.user if user not in known]:
         print_message(PROGRAM, 'warning', f'no GPU time of user {user!r} in this period')
     report = arrange(report, options.sort, options.top, options.user)
-    text = report_text(
-        report,
-        options.format,
-        with_total=options.total,
-        ascii_only=not stdout_has_utf8(),
-    )
+    text = report_text(report, options.format, with_total=options.total)
     return _print(text, report.problems)
 
 

@@ -32,8 +32,7 @@ _MISSING = {'job': '(no job)', 'account': '(none)', 'partition': '(none)'}
 FORMATS = ('table', 'csv', 'json')
 #: Version of the JSON structure; increased by changes that would break programs.
 SCHEMA = 1
-#: Width of the bars, and maximum width of texts in tables.
-BAR_WIDTH = 20
+#: Maximum width of texts in tables.
 MAX_TEXT = 40
 #: Tables of less GPU time (seconds) show it as hours, minutes and seconds.
 CLOCK_SECONDS = 10 * 3600.0
@@ -47,7 +46,6 @@ A row without GPU-HOURS had idle memory on GPUs that others used: their time is 
 
 _HOUR = 3600.0
 _JOULES_PER_KWH = 3.6e6
-_FULL, _LIGHT, _ASCII = '█', '▒', ('#', '-')
 
 
 @dataclasses.dataclass
@@ -220,9 +218,7 @@ def _hours(seconds: float) -> float:
     return round(seconds / _HOUR, 6) + 0.0  # no -0.0
 
 
-def report_text(
-    report: Report, kind: str, *, with_total: bool = False, ascii_only: bool = False
-) -> str:
+def report_text(report: Report, kind: str, *, with_total: bool = False) -> str:
     """Return a report in one of :data:`FORMATS`; CSV and tables have the total on request."""
     rows = report.rows
     if with_total:
@@ -230,7 +226,7 @@ def report_text(
     if kind == 'json':
         return _json(report)
     if kind == 'table':
-        return _table(report, rows, ascii_only)
+        return _table(report, rows)
     names, mark = [*report.by, *values_of(Sums())], []
     if report.simulated:
         names, mark = [*names, 'simulated'], [report.simulated]
@@ -257,13 +253,13 @@ def _utc(seconds: float) -> str:
     return time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds))
 
 
-def _table(report: Report, rows: tuple[Row, ...], ascii_only: bool) -> str:
+def _table(report: Report, rows: tuple[Row, ...]) -> str:
     total = report.gpus * (report.until - report.since) or 1.0
     hours = _clock if total < CLOCK_SECONDS else _decimal
     is_large = report.total.joules >= _JOULES_PER_KWH
     is_allocated = report.total.allocated > 0
     allocated = ['ALLOCATED'] if is_allocated else []
-    titles = [*map(str.upper, report.by), 'GPU-HOURS', '%', '', 'USED', 'HELD IDLE', *allocated]
+    titles = [*map(str.upper, report.by), 'GPU-HOURS', '%', 'USED', 'HELD IDLE', *allocated]
     lines = [[*titles, 'UTIL', 'PEAK MEM', 'ENERGY', 'JOBS']]
     for row in rows:
         sums, percent = row.sums, row.sums.utilization_percent
@@ -275,7 +271,6 @@ def _table(report: Report, rows: tuple[Row, ...], ascii_only: bool) -> str:
                 *(_clipped(text) for text in row.key),
                 hours(sums.seconds),
                 f'{100 * sums.seconds / total:.1f}',
-                '' if is_total or not row.is_held else _bar(sums, total, ascii_only),
                 hours(sums.used) if sums.used else '',
                 hours(sums.held_idle) if sums.held_idle else '',
                 *([hours(sums.allocated) if sums.allocated else ''] if is_allocated else []),
@@ -285,9 +280,12 @@ def _table(report: Report, rows: tuple[Row, ...], ascii_only: bool) -> str:
                 str(len(sums.jobs) or ''),
             ]
         )
-    left = {*range(len(report.by)), len(report.by) + 2}
     has_idle = any(row.sums.peak_bytes and not row.sums.seconds for row in rows)
-    return _title(report) + aligned(lines, left) + (f'\n{BESIDE}\n' if has_idle else '')
+    return (
+        _title(report)
+        + aligned(lines, range(len(report.by)))
+        + (f'\n{BESIDE}\n' if has_idle else '')
+    )
 
 
 def _title(report: Report) -> str:
@@ -321,16 +319,6 @@ def _energy(joules: float, is_large: bool) -> str:
     if is_large:
         return f'{joules / _JOULES_PER_KWH:,.2f} kWh'
     return f'{joules / _HOUR:,.1f} Wh' if joules >= 0.05 * _HOUR else '<0.1 Wh'
-
-
-def _bar(sums: Sums, total: float, ascii_only: bool) -> str:
-    """Return a bar of the time used, continued by the time held idle."""
-    full, light = _ASCII if ascii_only else (_FULL, _LIGHT)
-    used, both = (
-        round(BAR_WIDTH * min(1.0, part / total))
-        for part in (sums.used, sums.used + sums.held_idle)
-    )
-    return full * used + light * (both - used)
 
 
 def _clipped(text: str) -> str:
