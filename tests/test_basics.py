@@ -31,7 +31,7 @@ def test_durations() -> None:
     for text in ('', 'x', '1y', '-1', 'nan', 'inf', '1h-', '9' * 400):
         with pytest.raises(ValueError, match='duration'):
             parse_duration(text)
-    shown = {8: '8 s', 480: '8 min', 7500: '2 h 5 min', 7200: '2 h', 273600: '3 d 4 h'}
+    shown = {0.5: '0.5s', 8: '8s', 480: '8m', 7500: '2h', 273600: '76h', 700000: '8d'}
     assert {seconds: format_duration(seconds) for seconds in shown} == shown
 
 

@@ -243,19 +243,10 @@ def timedelta2human(
     """
     if isinstance(dt, timedelta):
         dt = dt.total_seconds()
-    if isinstance(dt, (int, float)) and math.isfinite(dt):
-        return duration2human(dt, in_days=round)
-    return NA
-
-
-def duration2human(seconds: float, *, in_days: bool = False) -> str:
-    """Format a duration in seconds like :func:`timedelta2human`.
-
-    >>> duration2human(3661.5)
-    '1:01:01'
-    """
-    seconds = max(0, int(seconds))
-    if seconds >= (86400 if in_days else 4 * 86400):
+    if not (isinstance(dt, (int, float)) and math.isfinite(dt)):
+        return NA
+    seconds = max(0, int(dt))
+    if seconds >= (86400 if round else 4 * 86400):
         return f'{seconds / 86400:.1f} days'
     hours, seconds = divmod(seconds, 3600)
     minutes, seconds = divmod(seconds, 60)
@@ -415,14 +406,10 @@ def iso_time(seconds: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration for people, in one unit or two: ``'8 min'``, ``'2 h 5 min'``, ``'3 d 4 h'``."""
-    if seconds < 100:
-        return f'{round(seconds, 2):.2g} s'
-    minutes = round(seconds / 60)
-    if minutes < 100:
-        return f'{minutes} min'
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f'{hours} h {minutes} min' if minutes else f'{hours} h'
-    days, hours = divmod(hours, 24)
-    return f'{days} d {hours} h' if hours else f'{days} d'
+    """Return a duration for people, in one unit: ``'0.5s'``, ``'45s'``, ``'37m'``, ``'60h'``, ``'6d'``."""
+    if seconds < 1:
+        return f'{seconds:.1g}s'
+    for size, unit, most in ((1, 's', 60), (60, 'm', 60), (3600, 'h', 100)):
+        if seconds < size * most:
+            return f'{seconds // size:.0f}{unit}'
+    return f'{seconds // 86400:.0f}d'

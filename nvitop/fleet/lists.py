@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, Callable, Literal, NamedTuple, Sequence
 
 from nvitop.basics.text import aligned, csv_text, printable, text_width
+from nvitop.basics.units import format_duration
 from nvitop.console.messages import highlighted
 from nvitop.fleet.reading import natural
 from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, Totals, totals
@@ -430,13 +431,7 @@ def temperature_text(celsius: float | None) -> str:
 
 def age_text(seconds: float | None) -> str:
     """Return an age: ``'9s'``, ``'3m'``, ``'2h'``, ``'5d'``."""
-    if seconds is None:
-        return 'N/A'
-    if seconds < 120:
-        return f'{seconds:.0f}s'
-    if seconds < 7200:
-        return f'{seconds / 60:.0f}m'
-    return f'{seconds / 3600:.0f}h' if seconds < 172800 else f'{seconds / 86400:.0f}d'
+    return 'N/A' if seconds is None else format_duration(seconds)
 
 
 def users_text(users: Sequence[str]) -> str:

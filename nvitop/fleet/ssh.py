@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Sequence
 
 from nvitop.basics.text import printable
+from nvitop.basics.units import format_duration
 from nvitop.fleet.reading import host_of_sample
 from nvitop.fleet.source import SAMPLE_SECONDS, FleetSource
 from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost
@@ -98,7 +99,9 @@ class _WatchedMachine:
             seconds = time.monotonic() - self._started
             if not words:  # a check must not take a machine that hangs for a good one
                 severity: FaultSeverity = 'critical' if seconds > START_SECONDS else 'warning'
-                problem = (FleetFinding(f'no answer for {seconds:.0f} s', severity),)
+                problem = (
+                    FleetFinding(f'no answer for {format_duration(round(seconds))}', severity),
+                )
             return FleetHost(self.host.name, 'ssh', findings=problem, is_gone=True)
         measured = now - (time.monotonic() - self.sample.monotonic)
         host = host_of_sample(self.host.name, self.sample, measured)

@@ -10,7 +10,6 @@ from typing import Callable
 
 from nvitop.accounting.usage import MinuteRows, UsageAccount
 from nvitop.basics.metrics import METRICS
-from nvitop.basics.units import format_duration
 from nvitop.platforms import boot_id, machine_id
 from nvitop.recording.events import EventDetector, RecordedEvent
 from nvitop.recording.frames import FrameEncoder, FrameError
@@ -162,7 +161,7 @@ class Recorder:
             self._stop_rows(error)
             return
         self._run_is_begun = True
-        text = f'recording begins, every {format_duration(self.interval_seconds)}'
+        text = f'recording begins, every {self.interval_seconds:g}s'
         self._events.insert(0, RecordedEvent(sample.timestamp, 'start', text))
 
     def _write_frame(self, sample: Sample) -> None:

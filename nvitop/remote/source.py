@@ -20,6 +20,7 @@ import time
 from typing import IO, Callable, Mapping, Sequence
 
 from nvitop.basics.text import printable
+from nvitop.basics.units import format_duration
 from nvitop.remote.smi import PS, SmiError, read_smi
 from nvitop.sampling.serialization import MAX_BYTES, SerializationError, dumps_demand, loads
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample
@@ -370,10 +371,12 @@ class RemoteSource:
             if connection.refusal and not self._sequence:
                 self._trouble = connection.refusal
             elif age > OLD_SECONDS + 2 * self._interval and self._sequence:
-                self._trouble = connection.refusal or f'no samples for {age:.0f} s'
+                self._trouble = (
+                    connection.refusal or f'no samples for {format_duration(round(age))}'
+                )
             return
         reason = connection.refusal or (
-            f'no samples for {age:.0f} s'
+            f'no samples for {format_duration(round(age))}'
             if status is None
             else explain(self._host, status, list(connection.lines))
         )

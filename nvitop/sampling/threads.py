@@ -23,6 +23,7 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, TypeVar
 
 from nvitop.api import libnvml
+from nvitop.basics.units import format_duration
 from nvitop.platforms import stuck_calls
 from nvitop.platforms.kernel import renew_in_child
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, EventSource, Problem, Sample
@@ -61,7 +62,7 @@ def time_limit(interval: float) -> float:
 
 def silence(seconds: float) -> str:
     """Return for how long there has been no response, for people."""
-    return f'no response for {seconds:.0f} s'
+    return f'no response for {format_duration(round(seconds))}'
 
 
 def start_daemon(name: str, target: Callable[[], None]) -> None:

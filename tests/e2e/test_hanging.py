@@ -53,7 +53,7 @@ def test_monitor_responds_and_quits_while_all_calls_hang(tmp_path: pathlib.Path)
         orders.write('nvml*\n')
         # The first call may not have timed out yet.
         use_everything(program, rows='server --port')
-        program.wait(lambda: len(re.findall(r'no response for \d+ s', program.text)) == 3)
+        program.wait(lambda: len(re.findall(r'no response for \d+s', program.text)) == 3)
         program.wait_for(r' \? .*server --port')
         program.wait_for('T Terminate')  # the selection is kept
         use_everything(program, rows='server --port')  # after the timeout

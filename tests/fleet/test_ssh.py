@@ -92,7 +92,7 @@ def test_each_fault_is_one_clear_row_and_others_do_not_suffer(machines: None) ->
     ]
     assert 'neither nvitop 2 nor nvidia-smi' in texts['bare'][0]
     assert 'pipx install nvitop' in texts['bare'][0]
-    assert re.fullmatch(r'no answer for \d+ s', texts['silent'][0])
+    assert re.fullmatch(r'no answer for \d+s', texts['silent'][0])
     for name in ('hostile', 'greets'):
         assert texts[name] == ['sent more than 4 MiB without a sample']
     assert 'newer version of nvitop' in texts['newer'][0]

@@ -30,10 +30,10 @@ EVENTS = tuple(
     RecordedEvent(1700000000.0 + 600 * i, kind, text)
     for i, (kind, text) in enumerate(
         (
-            ('start', 'recording begins, every 10 s'),
+            ('start', 'recording begins, every 10s'),
             ('finding', 'GPU 3: too hot (91°C, slows down at 89°C)'),
             ('lost', 'GPU 3: GPU is \x1b[31mlost'),
-            ('gap', 'no samples for 8 min'),
+            ('gap', 'no samples for 8m'),
             ('recovered', 'GPU 3: works again'),
             *(('cleared', f'GPU {i}: resolved: too hot') for i in range(40)),
         )

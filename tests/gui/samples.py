@@ -267,7 +267,7 @@ def _lost() -> Sample:
     )
     problems = (
         Problem(lost.key, 'status', 'GPU is lost', 'lost'),
-        Problem(hung.key, 'status', 'no response for 3 s', 'timed out'),
+        Problem(hung.key, 'status', 'no response for 3s', 'timed out'),
     )
     processes = (process(healthy[0], 100, TRAIN), process(healthy[3], 101, TRAIN))
     return machine(healthy[0], lost, hung, healthy[3], processes=processes, problems=problems)

@@ -40,7 +40,7 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_command(None, 'zombie'), 'Zombie Process'),
         (f.format_command(None, 'zombie', name='py\nthon3'), 'py␤thon3 <defunct>'),
         (f.format_command('', name='kworker/0:1'), '[kworker/0:1]'),
-        (f.format_uptime(1.5 * DAY), '1.5 days'),
+        (f.format_age(0.4), '0s'),
         (f.format_idle_time(9.9), ''),
         (f.format_idle_time(3599, is_longer=True), '>59m'),
     ],

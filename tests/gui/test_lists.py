@@ -169,7 +169,7 @@ def test_mig_devices_are_part_of_their_gpu_if_it_is_listed() -> None:
 @pytest.mark.parametrize(
     ('what', 'reason', 'kind'),
     [
-        ('status', 'no response for {} s', 'timed out'),
+        ('status', 'no response for {}s', 'timed out'),
         ('status', 'takes {} s to respond', 'slow'),
         ('memory_used', '{}TiB is implausible', 'impossible'),
     ],
@@ -192,7 +192,7 @@ def test_own_cost_is_that_of_the_samples_after_the_first() -> None:
     ]
     state = after(state_of(SAMPLES['h100x8']), KeyPressed('h'))
     for measured, words in (
-        (costs, 'used 1.0% CPU, 15 NVML calls/s and 3.0 ms per sample in the last 4 s'),
+        (costs, 'used 1.0% CPU, 15 NVML calls/s and 3.0 ms per sample in the last 4s'),
         ([costs[0], costs[0]], ''),
     ):
         title = draw_frame(state._replace(tally=Tally(costs=tuple(measured))), History()).lines()[1]

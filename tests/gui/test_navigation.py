@@ -519,7 +519,7 @@ def test_the_only_gpu_says_that_it_is_asleep_and_how_to_wake_it() -> None:
 
 def test_a_sleeping_gpu_is_neither_wrong_nor_part_of_totals() -> None:
     third = EIGHT.devices[2]
-    asleep = DeviceSample(third.key, third.info, 'asleep', 'asleep (D3cold) for 5 min')
+    asleep = DeviceSample(third.key, third.info, 'asleep', 'asleep (D3cold) for 5m')
     problem = Problem(third.key, 'status', 'asleep; reading its values would wake it')
     devices = (*EIGHT.devices[:2], asleep, *EIGHT.devices[3:])
     rows = tuple(row for row in EIGHT.processes if row.key.device != third.key)
@@ -527,7 +527,7 @@ def test_a_sleeping_gpu_is_neither_wrong_nor_part_of_totals() -> None:
     for size in ((120, 40), (80, 24), (180, 60)):
         buffer = draw_frame(state_of(sample, *size), History())
         text = '\n'.join(buffer.lines())
-        assert re.search('2  +asleep +.D3cold. for 5 min', text)
+        assert re.search('2  +asleep +.D3cold. for 5m', text)
         assert '2!' not in text
         assert 'unreadable' not in text
     assert '1 asleep: GPU 2' in text

@@ -107,10 +107,10 @@ def test_missing_process_is_unknown_if_its_gpu_does_not_respond() -> None:
     state = state_on(SAMPLES['h100x8'], 120, 30, 'Down', 'Enter')
     sample = state.sample._replace(sequence=2, processes=state.sample.processes[1:])
     first, *others = sample.devices
-    silent = first._replace(status='timed out', reason='no response for 6 s')
+    silent = first._replace(status='timed out', reason='no response for 6s')
     unlisted = Problem(first.key, 'processes', 'x', 'error')
     for changed, text in (
-        (sample._replace(devices=(silent, *others)), 'GPU 0: no response for 6 s'),
+        (sample._replace(devices=(silent, *others)), 'GPU 0: no response for 6s'),
         (sample._replace(problems=(unlisted,)), 'GPU 0 does not report its processes'),
         (sample, 'The process has exited or no longer uses this GPU'),
     ):
@@ -220,7 +220,7 @@ def test_every_title_has_the_badges_of_a_frozen_and_a_simulated_machine(
         (Origin(is_live=False, speed=2.0), '[REPLAY 03:04:05 ×2]'),
         (Origin(is_live=False, is_paused=True), '[REPLAY 03:04:05 paused]'),
         (Origin(host='gpu07'), '[gpu07]'),
-        (Origin(host='gpu\x1b[2J07', trouble='no samples for 12 s'), 'no samples for 12 s]'),
+        (Origin(host='gpu\x1b[2J07', trouble='no samples for 12s'), 'no samples for 12s]'),
     ],
 )
 @pytest.mark.parametrize('keys', ['', 't', '!'])

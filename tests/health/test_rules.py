@@ -77,7 +77,7 @@ def test_a_healthy_device_and_a_device_without_values_have_no_findings() -> None
 #: Finding of a device with these values.
 RULES = """
 lost critical  |  status='lost', reason='GPU is lost'
-not_responding critical no response for 9 s  |  status='timed out', reason='no response for 9 s'
+not_responding critical no response for 9s  |  status='timed out', reason='no response for 9s'
 failing critical Unknown Error  |  status='error', reason='Unknown Error'
 reset_needed critical recovery action: GPU Reset  |  recovery_action='GPU Reset'
 reset_needed critical recovery action: Drain and Reset  |  recovery_action='Drain and Reset'

@@ -124,7 +124,7 @@ def test_the_health_check_drains_a_node_and_resumes_only_what_it_drained(
         'exit 127',
         'echo "ModuleNotFoundError: nvitop" >&2; exit 1',
         'echo "python: cannot open file" >&2; exit 2',
-        'echo "GPU UNKNOWN - no response for 20 s"; exit 3',
+        'echo "GPU UNKNOWN - no response for 20s"; exit 3',
         'kill -9 $$',
     ],
 )

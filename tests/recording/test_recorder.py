@@ -77,9 +77,9 @@ def test_events_of_a_night(tmp_path: Path) -> None:
     samples += [machine.sample(10)]
     record(tmp_path / 'a.db', samples)
     assert events(tmp_path / 'a.db') == [
-        ('gap', 'no samples for 8 min'),
+        ('gap', 'no samples for 8m'),
         ('lost', 'GPU 1: GPU is lost'),
-        ('clock', 'clock set back by 60 min'),
+        ('clock', 'clock set back by 1h'),
         ('driver', 'driver 580.65.06 was replaced by 590.1'),
         ('recovered', 'GPU 1: works again'),
         ('added', 'GPU 0:0: added'),

@@ -236,17 +236,17 @@ def change_mig(machine: SimpleMachine) -> None:
 
 def lose_gpus(machine: SimpleMachine) -> None:
     """Let one GPU be lost, and another one not respond."""
-    machine.set(0, status='timed out', reason='no response for 9 s')
+    machine.set(0, status='timed out', reason='no response for 9s')
     machine.set(1, status='lost', reason='GPU is lost')
 
 
 @pytest.mark.parametrize(
     ('step', 'change', 'event'),
     [
-        (-50.0, None, 'clock set back by 50 s'),
-        (1800.0, None, 'clock 30 min ahead'),
+        (-50.0, None, 'clock set back by 50s'),
+        (1800.0, None, 'clock 30m ahead'),
         (0.0, change_mig, 'GPU 0:0: added, and 1 more'),
-        (0.0, lose_gpus, 'GPU 0: no response for 9 s, and 1 more'),
+        (0.0, lose_gpus, 'GPU 0: no response for 9s, and 1 more'),
     ],
     ids=['clock set back', 'clock set ahead', 'mig', 'lost'],
 )

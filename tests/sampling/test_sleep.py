@@ -229,7 +229,7 @@ def test_an_idle_gpu_is_left_alone_until_it_is_used(bench: Bench) -> None:
     assert bench.queried() == [True, False]
     bench.tree.set(1, 'suspended')
     assert bench.sample(source, 60.0).devices[1].reason == 'asleep (D3cold)'
-    assert bench.sample(source, 300.0).devices[1].reason == 'asleep (D3cold) for 5 min'
+    assert bench.sample(source, 300.0).devices[1].reason == 'asleep (D3cold) for 5m'
     # Another program wakes it.
     bench.tree.set(1, 'active')
     sample = bench.sample(source)

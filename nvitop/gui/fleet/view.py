@@ -281,7 +281,7 @@ def _server_text(state: AppState) -> str:
     shown = fleet_of(state)
     fleet, kinds = shown.fleet, [host.kind for host in shown.fleet.hosts if not host.is_gone]
     size = f', {fleet.size_bytes / 1e6:.2f} MB' if fleet.size_bytes else ''
-    last = f'{fleet.seconds:.2f} s{size}, every {shown.period:.0f} s'
+    last = f'{fleet.seconds:.2f}s{size}, every {shown.period:.0f}s'
     parts = [f'{safe(shown.server)}: {last if fleet.timestamp else "no answer yet"}']
     for kind, way in _WAYS.items():
         if kind in kinds:

@@ -7,7 +7,7 @@ import re
 import time
 from typing import Iterable, Sequence
 
-from nvitop.basics.units import GiB, bytes2human, duration2human, utilization2string
+from nvitop.basics.units import GiB, bytes2human, format_duration, utilization2string
 from nvitop.gui.render.width import cell_width, clip, clip_left, safe
 from nvitop.sampling.types import DeviceKey
 
@@ -15,8 +15,7 @@ NOT_AVAILABLE = 'N/A'
 
 _DAYS = ('Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun')
 _MONTHS = ('Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec')
-#: Units of idle times, and the shortest idle time that is shown: pauses between two steps are usual.
-_IDLE_UNITS = ((86400, 'd'), (3600, 'h'), (60, 'm'), (1, 's'))
+#: The shortest idle time that is shown: pauses between two steps are usual.
 _IDLE_SECONDS = 10
 _MAKER = 'NVIDIA '
 #: The year 3000, in seconds since the epoch: some systems cannot format later times.
@@ -337,33 +336,18 @@ def format_age(seconds: float | None) -> str:
     """Format a time in at most 4 characters: ``37m``, ``60h``, ``19d``."""
     if seconds is None or _is_missing(seconds) or not 0 <= seconds < 86400 * 1e6:
         return NOT_AVAILABLE
-    for size, unit, most in ((1, 's', 60), (60, 'm', 60), (3600, 'h', 100)):
-        if seconds < size * most:
-            return f'{seconds // size:.0f}{unit}'
-    return f'{min(999, seconds // 86400):.0f}d'
-
-
-def format_uptime(seconds: float | None) -> str:
-    """Format an uptime without seconds: ``0h05m``, ``23h59m``, or ``1.5 days`` from one day on."""
-    if seconds is None or not 0 <= seconds < 86400 * 1e6:
-        return NOT_AVAILABLE
-    if seconds >= 86400:
-        return duration2human(seconds, in_days=True)
-    hours, minutes = divmod(int(seconds) // 60, 60)
-    return f'{hours}h{minutes:02}m'
+    return format_duration(min(seconds // 1, 999 * 86400.0))
 
 
 def format_idle_time(seconds: float | None, *, is_longer: bool = False) -> str:
-    """Format an idle time in one unit: ``35s``, ``5m``, ``9h``, ``12d``; ``''`` below 10 s.
+    """Format an idle time: ``35s``, ``5m``; ``''`` below 10 s.
 
     With ``is_longer``, it is only known to be at least as long: ``>5m``.
     """
-    if seconds is None or _is_missing(seconds):
-        return NOT_AVAILABLE
-    if seconds < _IDLE_SECONDS:
+    if seconds is not None and seconds < _IDLE_SECONDS:
         return ''
-    unit, letter = next(each for each in _IDLE_UNITS if seconds >= each[0])
-    return f'{">" if is_longer else ""}{int(min(seconds / unit, 999))}{letter}'
+    text = format_age(seconds)
+    return f'>{text}' if is_longer and text != NOT_AVAILABLE else text
 
 
 def format_start(seconds: float | None, running_seconds: float | None = None) -> str:

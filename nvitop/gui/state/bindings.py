@@ -197,7 +197,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('g',), 'next-graph', partial(actions.next_graph, step=1), 'next metric in the histories', _MAIN, VIEW),
     Binding(('Alt-g',), 'previous-graph', partial(actions.next_graph, step=-1), 'previous metric in the histories', _MAIN, VIEW),
     Binding(('J',), 'toggle-flat', actions.toggle_flat, 'list processes one by one, or by job', _MAIN, VIEW, hint='jobs'),
-    Binding(('+', '='), 'longer-time', partial(actions.change_time, step=1), 'longer histories, up to 60 min', _GRAPHS, VIEW, hint='time'),
+    Binding(('+', '='), 'longer-time', partial(actions.change_time, step=1), 'longer histories, up to 1h', _GRAPHS, VIEW, hint='time'),
     Binding(('-', '_'), 'shorter-time', partial(actions.change_time, step=-1), 'shorter histories', _GRAPHS, VIEW, hint='time'),
     Binding(('z',), 'freeze', actions.toggle_freeze, 'pause or resume', _NOT_HELP, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
     Binding(('r', 'Ctrl-R'), 'refresh', actions.refresh, 'refresh, clear the selection', _NOT_HELP, VIEW),

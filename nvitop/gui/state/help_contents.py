@@ -42,7 +42,7 @@ MOUSE = HelpGroup(
 )
 _MARKS = (
     HelpEntry('free', 'no process uses the GPU', IDLE),
-    HelpEntry('held 1h', f'half its memory idle 1 h, UTIL < {USED_PERCENT:.0f}%', WARNING),
+    HelpEntry('held 1h', f'half its memory idle 1h, UTIL < {USED_PERCENT:.0f}%', WARNING),
     HelpEntry('hot', 'amber: a problem; press ! for more', WARNING),
     HelpEntry('lost', 'red: broken, or cannot be used', ERROR),
     HelpEntry('util', 'utilization of GPUs, processes and CPUs', Style(Role.UTILIZATION)),

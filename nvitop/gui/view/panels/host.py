@@ -83,7 +83,7 @@ def _parts(host: HostSample, is_alone: bool) -> list[list[tuple[str, Style]]]:
         loads = ' '.join(fmt.format_load(load) for load in host.load_average)
         parts.append([('load ', HEADING), (loads, PLAIN)])
     if host.uptime_seconds is not None:
-        parts.append([('up ', HEADING), (fmt.format_uptime(host.uptime_seconds), PLAIN)])
+        parts.append([('up ', HEADING), (fmt.format_age(host.uptime_seconds), PLAIN)])
     return parts
 
 

@@ -52,7 +52,7 @@ def _cost(state: AppState) -> tuple[str, ...]:
     calls = f'{sum(cost.nvml_calls for cost in later) / seconds:.0f} NVML calls/s'
     sample = f'{1000 * sum(cost.seconds for cost in later) / len(later):.1f} ms'
     return (
-        f'used {cpu}, {calls} and {sample} per sample in the last {seconds:.0f} s',
+        f'used {cpu}, {calls} and {sample} per sample in the last {fmt.format_age(seconds)}',
         f'uses {cpu}, {calls}',
         cpu,
     )
