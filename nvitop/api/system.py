@@ -22,7 +22,6 @@ from nvitop.platforms.nvidia import (
 )
 
 if TYPE_CHECKING:
-    from nvitop.api.host import CpuSeconds, MemoryUsage
     from nvitop.api.process.facts import HostFacts
     from nvitop.platforms.nvidia import GpuPower, SleepInfo
 
@@ -74,51 +73,18 @@ class System:
         """Return names that ``/var/log/containers`` contains in addition."""
         return []
 
-    # Host
+    # Host: functions of the module of that name
 
-    def hostname(self) -> str:
-        """Return the network name of the host."""
-        return host.hostname()
-
-    def username(self) -> str:
-        """Return the name of the user who runs this program."""
-        return host.getuser()
-
-    def is_superuser(self) -> bool:
-        """Return whether this user may signal the processes of all users."""
-        return is_superuser()
-
-    def cpu_count(self) -> int | None:
-        """Return the number of logical CPUs, ``None`` if unknown."""
-        return os.cpu_count()
-
-    def cpu_seconds(self) -> CpuSeconds:
-        """Return the time of all CPUs since boot."""
-        return host.cpu_seconds()
-
-    def core_seconds(self) -> tuple[CpuSeconds, ...]:
-        """Return the time of each logical CPU since boot."""
-        return host.core_seconds()
-
-    def load_average(self) -> tuple[float, float, float] | None:
-        """Return the load average over 1, 5 and 15 min, ``None`` if unknown."""
-        return host.load_average()
-
-    def memory_usage(self) -> MemoryUsage:
-        """Return the memory of the host."""
-        return host.memory_usage()
-
-    def swap_usage(self) -> MemoryUsage:
-        """Return the swap space of the host.
-
-        Raises:
-            OSError, RuntimeError: It is not available.
-        """
-        return host.swap_usage()
-
-    def uptime(self) -> float:
-        """Return the time since boot in seconds."""
-        return host.uptime()
+    hostname = staticmethod(host.hostname)
+    username = staticmethod(host.getuser)
+    is_superuser = staticmethod(is_superuser)
+    cpu_count = staticmethod(os.cpu_count)
+    cpu_seconds = staticmethod(host.cpu_seconds)
+    core_seconds = staticmethod(host.core_seconds)
+    load_average = staticmethod(host.load_average)
+    memory_usage = staticmethod(host.memory_usage)
+    swap_usage = staticmethod(host.swap_usage)
+    uptime = staticmethod(host.uptime)
 
     def expected_gpus(self) -> tuple[str, ...]:
         """Return the PCI bus IDs of the GPUs that the driver should list; empty if unknown."""

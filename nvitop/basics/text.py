@@ -43,7 +43,6 @@ def aligned(rows: Sequence[Sequence[str]], left: Container[int]) -> str:
 
 
 def text_width(text: str) -> int:
-    """Return the width of a text in terminal cells."""
     if text.isascii():
         return len(text)
     from wcwidth import wcswidth  # 25 ms: only for texts that need it

@@ -51,7 +51,6 @@ class SamplingThread:
         self._messages: queue.SimpleQueue[bool | None] = queue.SimpleQueue()
 
     def end(self) -> None:
-        """End the thread."""
         self._messages.put(None)
 
     def wake(self, is_needed: bool) -> None:
@@ -180,7 +179,6 @@ def _place(metric: Metric | ProcessMetric) -> int:
 
 
 def _named(name: str, unit: str, divisor: float = 1) -> tuple[str, float]:
-    """Return the name of a metric with its unit, and the divisor of raw values."""
     unit, divisor = _UNITS.get(unit, (unit, divisor))
     return f'{name} ({unit})', float(divisor)
 

@@ -299,7 +299,6 @@ class CollectionReader:
 
 
 def _read(owner: object, attribute: str) -> Any:
-    """Call a getter of a device or process."""
     return getattr(owner, attribute)()
 
 

@@ -102,7 +102,6 @@ class TagBuffer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was added yet."""
         return self._last_time != self._last_time
 
     def add(self, values: Values) -> None:
@@ -207,17 +206,14 @@ class Tags:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no tag is active."""
         return not (self._stack or self._background)
 
     @property
     def age(self) -> float:
-        """Seconds since the last values."""
         return math.inf if self._last is None else self.clock() - self._last.time
 
     @property
     def is_stale(self) -> bool:
-        """Whether the last values are too old to count as current."""
         return self.age > self.interval / 2
 
     def activate(self, tag: str, *, is_background: bool = False) -> TagBuffer:

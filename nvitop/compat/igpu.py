@@ -61,7 +61,6 @@ def _bar(percent: float) -> str:
 
 
 def _group(title: str, rows: dict[str, str]) -> str:
-    """Format a title and rows with aligned values."""
     width = max(map(len, rows))
     return '\n'.join([f'{title}:', *(f'    {key:<{width}} : {rows[key]}' for key in rows)])
 

@@ -149,7 +149,6 @@ def check_health(
 
 
 def _measured(reader: DriverReader, expected: int | None) -> Sample:
-    """Measure the GPUs now."""
     reader.read(_DUE)
     return Sample(
         time.time(),
@@ -187,7 +186,6 @@ def _must_look_twice(sample: Sample) -> bool:
 
 
 def _findings(sample: Sample, before: Sample | None) -> tuple[Finding, ...]:
-    """Return the findings; a GPU is hot only if it was hot before."""
     found = findings(sample, before=before)
     if before is None:
         return found

@@ -228,7 +228,6 @@ def findings(
 
 
 def _merged(found: list[Finding]) -> list[Finding]:
-    """Return one finding for each fault of a device."""
     for kind, parts in _SAME_FAULT.items():
         main = next((f for f in found if f.kind == kind and is_wrong(f)), None)
         rest = [f for f in found if f.kind in parts and is_wrong(f)]
@@ -570,7 +569,6 @@ _RULES: tuple[_Rule, ...] = (
 
 
 def _is_busy(device: DeviceSample) -> bool:
-    """Return whether a device has work, judged by its performance state if its load is unknown."""
     utilization, state = device.gpu_utilization_percent, device.performance_state
     if utilization is not None:
         return utilization >= _WORKING_PERCENT and state in (None, *_BUSY_STATES)

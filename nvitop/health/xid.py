@@ -227,7 +227,6 @@ def unlisted(sample: Sample) -> Iterator[Finding]:
 
 
 def is_about_memory(event: DeviceEvent) -> bool:
-    """Return whether the event announced errors of the memory."""
     return event.kind == 'memory error' or (event.kind == 'xid' and event.code in MEMORY_XIDS)
 
 

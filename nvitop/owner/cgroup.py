@@ -152,7 +152,6 @@ _WORST = 1000
 
 
 def parse_path(path: str) -> Owner:
-    """Return what a process with this path of a cgroup belongs to."""
     if path.endswith(_DELETED):
         path = path[: -len(_DELETED)]
     # In a cgroup namespace, paths outside of its root begin with "/..".

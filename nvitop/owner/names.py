@@ -68,7 +68,6 @@ class _Directory:
         self._found: dict[str, ContainerName] = {}
 
     def find(self, key: str) -> ContainerName | None:
-        """Return the names in the entry with this ID."""
         try:
             changed = os.stat(self._path).st_mtime_ns
             if changed != self._changed:
@@ -152,7 +151,6 @@ class NameLookup:
         return name
 
     def _sockets(self, runtime: str, uid: str | None) -> Iterable[str]:
-        """Return the sockets that may know a container."""
         places = self._places
         if uid is not None:
             docker, podman = (
@@ -317,7 +315,6 @@ def _numbers(text: str) -> list[int]:
 
 
 def job_ids(root: str = '/sys/fs/cgroup') -> set[str]:
-    """Return the numbers of the jobs that have control groups."""
     paths = (path for pattern in _GROUPS for path in glob.iglob(os.path.join(root, pattern)))
     numbers = {os.path.basename(path)[len('job_') :] for path in paths}
     return {number for number in sorted(numbers)[:MOST_JOBS] if number.isdecimal()}

@@ -178,7 +178,6 @@ def _conmon_name(container_id: str, name: str) -> ContainerName:
 
 
 def parse_environ(content: bytes) -> dict[str, str]:
-    """Return the :data:`VARIABLES` in the content of ``/proc/PID/environ``."""
     found: dict[str, str] = {}
     for item in content.split(b'\0'):
         key, _, value = item.partition(b'=')
@@ -302,7 +301,6 @@ def cmdline_layers(cmdline: Sequence[str], environ: Environ) -> tuple[Layer, ...
 
 
 def _kernel_id(cmdline: Sequence[str]) -> str | None:
-    """Return the ID of a Jupyter kernel, which is in the name of its connection file."""
     for argument in cmdline[1:_MAX_ARGUMENTS]:
         match = _kernel_file(argument)
         if match:
@@ -491,7 +489,6 @@ class _Details:
 
 
 def _ancestors(pid: int, chains: dict[int, list[Ancestor]]) -> list[Ancestor]:
-    """Return the ancestors of a process, the parent first. ``chains`` are known and added to."""
     chain: list[Ancestor] = []
     stat = _stat(pid)
     while stat is not None and stat.parent_pid and len(chain) < _MAX_ANCESTORS:

@@ -193,7 +193,6 @@ class OwnerReading(NamedTuple):
 
 
 def make_owner(layers: tuple[Layer, ...]) -> Owner:
-    """Return the owner with these layers."""
     best = best_layer(layers)
     if best is None:
         return Owner(layers=layers)

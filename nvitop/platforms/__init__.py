@@ -32,7 +32,6 @@ if sys.platform == 'linux':
 def is_container(
     exists: Callable[[str], bool] = os.path.exists, environ: Mapping[str, str] = os.environ
 ) -> bool:
-    """Return whether there are signs that this process runs in a container."""
     marks = ('/.dockerenv', '/run/.containerenv')
     return any(map(exists, marks)) or 'KUBERNETES_SERVICE_HOST' in environ
 
@@ -108,7 +107,6 @@ def state_folder() -> str:
 
 
 def default_recording() -> str:
-    """Return the path of the recording of this machine."""
     return os.path.join(state_folder(), 'record.db')
 
 
@@ -124,7 +122,6 @@ class ProcessIdentity(NamedTuple):
 
 
 def this_process() -> ProcessIdentity:
-    """Return the identity of this process."""
     pid = os.getpid()
     return ProcessIdentity(pid, _start_time(pid) or 1, boot_id(), _namespace())
 

@@ -144,7 +144,6 @@ def release_lock(descriptor: int) -> None:
 
 
 def is_locked(path: str) -> bool:
-    """Return whether a process holds the lock of a file."""
     if sys.platform == 'win32':
         return False
     try:

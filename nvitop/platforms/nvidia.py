@@ -235,7 +235,6 @@ DIRECTORIES = (
 
 
 def nvml_name(platform: str = sys.platform) -> str:
-    """Return the file name of NVML."""
     return 'nvml.dll' if platform == 'win32' else 'libnvidia-ml.so.1'
 
 

@@ -102,7 +102,6 @@ class DeviceReader:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Why values are missing."""
         return tuple(self._problems.values())
 
     def read(self, due: Due) -> None:
@@ -344,7 +343,6 @@ def lost_sample(sample: DeviceSample, status: DeviceStatus, reason: str) -> Devi
 
 
 def outdated(records: Iterable[ListedProcess]) -> tuple[ListedProcess, ...]:
-    """Return processes as last listed by a device that does not list them now."""
     return tuple(record._replace(is_outdated=True) for record in records)
 
 
@@ -363,7 +361,6 @@ def _is_gpm(metric: Metric) -> bool:
 
 
 def known_value(value: T | NaType) -> T | None:
-    """Return the value, or ``None`` for ``NA``."""
     return None if isinstance(value, NaType) else value
 
 

@@ -90,7 +90,6 @@ def read_driver_info(
 
 
 def _gap(what: str, version: str) -> tuple[Problem, ...]:
-    """Return why a version is missing, if it is."""
     if known_value(version) is not None:
         return ()
     error = libnvml.last_error(_VERSION_FUNCTIONS[what])
@@ -151,7 +150,6 @@ class DriverReader:
 
     @property
     def processes(self) -> tuple[ListedProcess, ...]:
-        """The processes as the devices report them."""
         return tuple([record for reading in self._all() for record in reading.processes])
 
     def events(self) -> tuple[DeviceEvent, ...]:
@@ -180,7 +178,6 @@ class DriverReader:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Why values are missing."""
         problems = [problem for reading in self._all() for problem in reading.problems]
         problems += [p for index in sorted(self._slow()) for p in self._slowness(index)]
         problems += self._sleep.problems

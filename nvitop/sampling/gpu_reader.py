@@ -300,7 +300,6 @@ class SleepWatch:
 
     @property
     def is_on(self) -> bool:
-        """Whether any GPU sleeps or may sleep."""
         return bool(self._gpus)
 
     @property
@@ -358,7 +357,6 @@ class SleepWatch:
         return rows
 
     def _may_wake(self, index: int, gpu: _SleepyGpu, *, refreshed: bool) -> bool:
-        """Return whether a GPU is queried even if it is asleep."""
         if not self._selection.wants_all:
             return self._selection.wants_gpu(index, gpu.info.key.uuid)
         return refreshed and (self._wake == 'ask' or gpu.state == 'resting')

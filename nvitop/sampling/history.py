@@ -147,7 +147,6 @@ class Ring:
         return nothing + _or_none(means[margin:])
 
     def _resample(self, end: int, width: float, columns: int) -> list[float]:
-        """Return means by column; a column is ``width`` slots wide."""
         if width == 1.0:  # the default of graphs
             return self._window(end - columns + 1, end).tolist()
         last_column = int(end / width + 1e-9)

@@ -81,7 +81,6 @@ class HostReader:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Why values are missing."""
         return tuple(self._problems.values())
 
     def read(self, *, cores: bool = False) -> HostSample:

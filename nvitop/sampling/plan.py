@@ -79,7 +79,6 @@ class Due(NamedTuple):
 
     @property
     def devices(self) -> bool:
-        """Whether device metrics are due."""
         return self.fast or self.slow or bool(self.shown) or bool(self.metrics)
 
 
@@ -267,7 +266,6 @@ class DeviceSelection:
         return not self.mig_devices and all(isinstance(s, int) for s in self._selectors or ())
 
     def wants_gpu(self, index: int, uuid: str) -> bool:
-        """Return whether a GPU is selected."""
         return self._selectors is None or index in self._selectors or uuid in self._selectors
 
     def wants_mig(self, pair: tuple[int, int], uuid: str) -> bool:

@@ -331,7 +331,6 @@ class ProcessReader:
         return known
 
     def _with_parent(self, sample: ProcessSample, turn: _Turn) -> ProcessSample:
-        """Return a sample with the parent if the process is a zombie."""
         if sample.status != 'zombie':
             return sample
         _, pid = name_and_parent(sample.key.pid)

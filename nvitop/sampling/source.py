@@ -397,7 +397,6 @@ class LiveSource:
         )
 
     def _begun_processes(self) -> frozenset[ProcessKey]:
-        """Return the processes whose CPU % needs a second reading."""
         reading = self._process_reading
         return frozenset(s.key for s in reading.processes if s.key.pid in reading.begun)
 

@@ -84,7 +84,6 @@ class StepOutcome(NamedTuple):
 
     @property
     def timed_out(self) -> bool:
-        """Whether the subject does not respond."""
         return self.silent_seconds > 0.0
 
 
@@ -273,7 +272,6 @@ class Watchdog:
                 call.outcome = outcome._replace(seconds=self._clock() - call.since)
 
     def _is_silent(self, subject: Hashable, step: Callable[[], T], limit: float) -> bool:
-        """Return whether a subject is silent; start a trial if one is due."""
         calls = self._silent.get(subject)
         if calls is None:
             return False

@@ -63,7 +63,6 @@ Converter = Callable[[str], Any]
 
 
 def is_missing(text: str | None) -> bool:
-    """Whether a text means that the value is not available."""
     return text is None or _MISSING.fullmatch(text.strip()) is not None
 
 
@@ -204,7 +203,6 @@ _COUNT_NAMES = dict(_count_names())
 
 
 def scenario_values(capture: Capture, description: str) -> dict[str, Any]:
-    """Return the content of the scenario file for a capture."""
     versions = {'version': capture.driver_version, 'cuda': capture.cuda_version}
     driver: dict[str, Any] = {'complete': True}
     for key, version in versions.items():
@@ -322,7 +320,6 @@ def _process_values(
 
 
 def toml_text(values: Mapping[str, Any], comment: str = '') -> str:
-    """Return the text of a scenario file with this content."""
     lines = [f'# {line}'.rstrip() for line in comment.splitlines()]
     return '\n'.join([*lines, *_toml_lines(values, '')]) + '\n'
 

@@ -135,7 +135,6 @@ class _Context:
         _fill_uuid(uuid, self.device(device).gpu)
 
     def cuDeviceGetUuid_v2(self, uuid: object, device: object) -> None:
-        """Return the UUID of the MIG device, if it is one."""
         _fill_uuid(uuid, self.device(device))
 
 
@@ -149,7 +148,6 @@ def _fill_uuid(uuid: object, node: Node) -> None:
 
 
 def cuda_driver(world: World) -> Driver:
-    """Create the CUDA driver of a machine."""
     context = _Context(world)
     functions: dict[str, Callable[..., object]] = {
         name: _bind(world, name, getattr(context, name))

@@ -25,17 +25,12 @@ def _number(node: Node, name: str, t: float) -> float:
 
 
 def _same_as(name: str) -> Rule:
-    def rule(node: Node, t: float) -> Value:
-        value: Value = node.value_at(name, t)
-        return value
-
-    return rule
+    return lambda node, t: node.value_at(name, t)
 
 
 def _bus_id(node: Node, t: float) -> Value:
-    return (
-        f'00000000:{0x1B + 0x15 * (node.spec.position % 10):02X}:{node.spec.position // 10:02X}.0'
-    )
+    place, row = node.spec.position % 10, node.spec.position // 10
+    return f'00000000:{0x1B + 0x15 * place:02X}:{row:02X}.0'
 
 
 def _memory_used(node: Node, t: float) -> Value:
@@ -113,10 +108,8 @@ def _while_encoding(value: int) -> Rule:
 
 
 def _temperature_margin(node: Node, t: float) -> Value:
-    slowdown, die = (
-        node.value_at('temperature_slowdown_threshold', t),
-        node.value_at('temperature', t),
-    )
+    die = node.value_at('temperature', t)
+    slowdown = node.value_at('temperature_slowdown_threshold', t)
     return None if slowdown is None or die is None else slowdown - die
 
 
@@ -196,10 +189,8 @@ def _clock_event_reasons(node: Node, t: float) -> Value:
     power = node.value_at('power_usage', t)
     if limit and power and power >= 0.93 * limit:
         reasons |= CLOCK_EVENT_REASONS['sw-power-cap']
-    heat, slowdown = (
-        node.value_at('temperature', t),
-        node.value_at('temperature_slowdown_threshold', t),
-    )
+    heat = node.value_at('temperature', t)
+    slowdown = node.value_at('temperature_slowdown_threshold', t)
     if heat is not None and slowdown is not None and heat >= slowdown:
         reasons |= CLOCK_EVENT_REASONS['hw-slowdown'] | CLOCK_EVENT_REASONS['hw-thermal-slowdown']
     return reasons

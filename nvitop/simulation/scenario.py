@@ -30,7 +30,6 @@ class Pulse(NamedTuple):
     start: float
 
     def value(self, t: float) -> float:
-        """The change at time *t* (seconds)."""
         return self.change if (t - self.start) % self.period < self.duration else 0.0
 
     def integral(self, t: float) -> float:
@@ -61,7 +60,6 @@ class Signal(NamedTuple):
     pulses: tuple[Pulse, ...] = ()
 
     def value(self, t: float) -> float:
-        """The value at time *t* (seconds)."""
         if self.steps:
             current = self.steps[0][1]
             for at, value in self.steps:
@@ -105,7 +103,6 @@ class Signal(NamedTuple):
 
     @property
     def low(self) -> float:
-        """The lowest possible value."""
         if self.steps:
             return min(value for _, value in self.steps)
         pulses = sum(min(0.0, pulse.change) for pulse in self.pulses)
@@ -113,7 +110,6 @@ class Signal(NamedTuple):
 
     @property
     def high(self) -> float:
-        """The highest possible value."""
         if self.steps:
             return max(value for _, value in self.steps)
         pulses = sum(max(0.0, pulse.change) for pulse in self.pulses)

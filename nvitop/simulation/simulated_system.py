@@ -259,28 +259,24 @@ class SimulatedSystem(System):
     def _simulated(self, task: Task, facts: HostFacts) -> HostFacts:
         """Return the values of a child with those of the scenario in their place."""
         world = self._world
-        t = world.seconds()
-        cpu, memory, age = task.cpu(t), task.host_memory(t), task.spec.age
-        command = list(task.spec.command)
-        facts = facts._replace(
-            name=os.path.basename(command[0]),
-            # The command line of a child is empty for a moment after it starts.
-            cmdline=[] if facts.status == 'zombie' else command,
-        )
-        if task.spec.user:
-            facts = facts._replace(username=task.spec.user)
-        if task.spec.threads:
-            facts = facts._replace(thread_count=task.spec.threads)
+        t, spec = world.seconds(), task.spec
+        cpu, memory, age = task.cpu(t), task.host_memory(t), spec.age
+        # The command line of a child is empty for a moment after it starts.
+        changes: dict[str, Any] = {
+            'name': os.path.basename(spec.command[0]),
+            'cmdline': [] if facts.status == 'zombie' else list(spec.command),
+            'username': spec.user or facts.username,
+            'thread_count': spec.threads or facts.thread_count,
+        }
         if cpu is not None:
-            facts = facts._replace(cpu_percent=round(cpu, 1))
+            changes['cpu_percent'] = round(cpu, 1)
         if memory is not None:
             share = 100.0 * memory / self.memory_usage().total
-            facts = facts._replace(host_memory=memory, memory_percent=share)
+            changes.update(host_memory=memory, memory_percent=share)
         if age is not None:
-            facts = facts._replace(
-                create_time=world.start_time(task, 0.0), running_time_in_seconds=age + t
-            )
-        return facts
+            started = world.start_time(task, 0.0)
+            changes.update(create_time=started, running_time_in_seconds=age + t)
+        return facts._replace(**changes)
 
     def start_time(self, pid: int, actual: float) -> float:
         task = self._world.task_of(pid)
@@ -385,7 +381,6 @@ class SimulatedHost(SimulatedSystem):
         return one, five, fifteen
 
     def _busy_seconds(self, start: float, stop: float) -> float:
-        """CPU time (seconds) used from *start* to *stop*."""
         host = self._host
         others = host.cpus / 100.0 * (host.cpu.integral(stop) - host.cpu.integral(start))
         return others + sum(task.cpu_seconds(start, stop) for task in self._world.tasks)

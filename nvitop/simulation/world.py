@@ -80,18 +80,15 @@ class Faults:
             self._released.set()
 
     def count(self, name: str) -> None:
-        """Count a call."""
         with self._lock:
             self._counts[name] += 1
 
     @property
     def counts(self) -> Counter[str]:
-        """A copy of the counts."""
         with self._lock:
             return Counter(self._counts)
 
     def reset_counts(self) -> None:
-        """Set all counts to 0."""
         with self._lock:
             self._counts.clear()
 
@@ -138,7 +135,6 @@ class Task:
         self.share = 1.0
 
     def runs(self, t: float) -> bool:
-        """Whether it exists at time *t*."""
         return self.spec.start <= t < min(self.spec.stop, self.ended)
 
     def sm(self, t: float) -> float:
@@ -146,7 +142,6 @@ class Task:
         return self.share * self.spec.sm.value(t) if self.runs(t) else 0.0
 
     def sm_integral(self, start: float, stop: float) -> float:
-        """SM utilization × seconds from *start* to *stop*."""
         return self.share * self._integral(self.spec.sm, start, stop)
 
     def _integral(self, signal: Signal, start: float, stop: float) -> float:
@@ -172,7 +167,6 @@ class Task:
         return None if cpu is None else max(0.0, cpu.value(t))
 
     def cpu_seconds(self, start: float, stop: float) -> float:
-        """CPU time (seconds) used from *start* to *stop*."""
         cpu = self.spec.cpu
         return 0.0 if cpu is None else self._integral(cpu, start, stop) / 100.0
 
@@ -192,7 +186,6 @@ class Pids:
         self._pids = tuple(pids)
 
     def pid(self, task: Task) -> int | None:
-        """The PID of a process; :data:`None` if it does not exist."""
         return self._pids[task.number] if task.number < len(self._pids) else None
 
     def number(self, pid: int) -> int | None:
@@ -327,7 +320,6 @@ class Node:
         return sum(task.sm(t) for task in self.tasks)
 
     def sm_integral(self, start: float, stop: float) -> float:
-        """SM utilization × seconds of all processes."""
         return sum(task.sm_integral(start, stop) for task in self.tasks)
 
     # Memory
@@ -361,7 +353,6 @@ class Node:
         return bool(self.gpu.value_at('mig_mode', t)) and self.mig.start <= t < self.mig.stop
 
     def is_asleep(self) -> bool:
-        """Whether a GPU sleeps now."""
         t = self.world.seconds()
         return (
             bool(self.value('may_sleep'))
@@ -463,18 +454,15 @@ class World:
         return self._wall_clock() + self._advanced
 
     def advance(self, seconds: float) -> None:
-        """Move the clock forward."""
         with self.changed:
             self._advanced += seconds
             self.offset += seconds
             self.changed.notify_all()
 
     def pid_of(self, task: Task) -> int | None:
-        """The PID of a process; :data:`None` if it does not exist."""
         return task.spec.pid if task.spec.pid is not None else self.pids.pid(task)
 
     def task_of(self, pid: int) -> Task | None:
-        """The process that has this PID instead of a process of the system."""
         number = self.pids.number(pid)
         if number is None or not 0 <= number < len(self.tasks):
             return None

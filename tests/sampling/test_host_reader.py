@@ -10,6 +10,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from nvitop.api import host
+from nvitop.api.system import System
 from nvitop.sampling.host_reader import HostReader, ProcessTreeReader, read_host_io
 from nvitop.sampling.types import DeviceKey, FilesystemSample, ProcessKey, ProcessSample
 from tests.clock import Clock
@@ -34,7 +35,7 @@ class Cpu:
 @pytest.fixture
 def cpu(monkeypatch: pytest.MonkeyPatch) -> Cpu:
     cpu = Cpu()
-    monkeypatch.setattr(host, 'cpu_seconds', cpu)
+    monkeypatch.setattr(System, 'cpu_seconds', staticmethod(cpu))
     return cpu
 
 
@@ -57,7 +58,7 @@ def test_a_value_that_cannot_be_read_does_not_affect_the_others(
     clock = Clock()
     reader = HostReader(clock=clock)
     clock.now += 1.0
-    monkeypatch.setattr(host, name, fail)
+    monkeypatch.setattr(System, name, staticmethod(fail))
     sample = reader.read()._asdict()
     assert all(sample[field] is None for field in fields)
     assert sample['hostname']
@@ -96,7 +97,7 @@ def test_cores_are_measured_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
     times.append(times[-1][:1])
     clock = Clock()
     reader = HostReader(clock=clock)
-    monkeypatch.setattr(host, 'core_seconds', lambda: times.pop(0))
+    monkeypatch.setattr(System, 'core_seconds', staticmethod(lambda: times.pop(0)))
     assert reader.read().cpu_core_percents == ()
     for expected in ((), (50.0, 0.0), ()):
         clock.now += 2.0

@@ -255,7 +255,6 @@ class DeviceBase:
     def _call(
         self, function: Function, args: tuple[Any, ...], options: dict[str, Any] | None = None
     ) -> Answer:
-        """Call the driver."""
         handle = self._handle
         if handle is None:
             self._missing.reason = self._loss
@@ -387,7 +386,6 @@ class DeviceBase:
         return shown(getattr(self, getter)())
 
     def _field_of(self, getter: str, name: str) -> Any:
-        """Return one value of a getter that returns several."""
         return getattr(getattr(self, getter)(), name)
 
     def _field(
@@ -423,7 +421,6 @@ class DeviceBase:
         return value
 
     def _window(self, key: str, new: Callable[[], Window[R, T]]) -> Window[R, T]:
-        """Return the measurement of this name, shared by all device objects of the GPU."""
         windows = (self._gpu_cache or self._find_gpu_cache()).windows
         return windows.get(key) or windows.setdefault(key, new())
 

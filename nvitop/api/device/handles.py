@@ -35,7 +35,6 @@ _MIG_INDEX = r'([0-9]+):([0-9]+)'
 
 
 def is_mig_index(text: object) -> bool:
-    """Return whether a value is the index of a MIG device as text."""
     return isinstance(text, str) and re.fullmatch(_MIG_INDEX, text) is not None
 
 
@@ -108,7 +107,6 @@ def sleeping_gpus(wake: str = 'never') -> int:
 
 
 def is_pair(value: object) -> TypeGuard[tuple[int, int]]:
-    """Return whether a value is (GPU index, MIG index)."""
     return isinstance(value, tuple) and len(value) == 2 and all(isinstance(i, int) for i in value)
 
 

@@ -648,7 +648,6 @@ class CudaMigDevice(CudaDevice, MigDevice):
 
 
 def _nvml_indices(cuda_indices: Sequence[object]) -> list[Any]:
-    """Return the NVML indices of CUDA indices."""
     visible: list[Any] = parse_cuda_visible_devices()
     found = []
     for index in cuda_indices:

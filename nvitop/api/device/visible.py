@@ -394,7 +394,6 @@ def _comparable(answer: Any) -> Any:
 
 
 def _migs(handle: Any, gpu_index: int, gpu_uuid: str) -> Iterator[VisibleMig]:
-    """Yield the MIG devices of a GPU."""
     count = _query('nvmlDeviceGetMaxMigDeviceCount', handle)
     for index, mig in mig_handles(handle, count or 0):
         uuid = _query('nvmlDeviceGetUUID', mig)

@@ -153,7 +153,6 @@ def _fallback(
 
 
 def _error_of(failure: BaseException) -> NVMLError:
-    """Convert an exception of the binding to the NVML error that it means."""
     if isinstance(failure, NVMLError):
         return failure
     is_text = isinstance(failure, UnicodeDecodeError)
@@ -228,7 +227,6 @@ def _binding_for(driver: str) -> str:
 
 
 def _find(name: str) -> Callable[..., Any]:
-    """Return the function with this name, nvitop's own or the binding's."""
     function: Callable[..., Any] | None = OVERRIDES.get(name) or getattr(BINDING, name, None)
     if function is None:
         raise NVMLError(FUNCTION_NOT_FOUND)

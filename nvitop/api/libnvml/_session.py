@@ -272,7 +272,6 @@ def _start_driver(flags: int) -> None:
 
 
 def _is_initialized() -> bool:
-    """Return whether the driver considers NVML initialized."""
     try:
         BINDING.nvmlDeviceGetCount()
     except NVMLError as error:

@@ -133,7 +133,6 @@ def quote_posix(argument: str) -> str:
 
 
 def quote_windows(argument: str) -> str:
-    """Quote one argument as Windows programs parse their command line."""
     import subprocess  # for Windows only
 
     return subprocess.list2cmdline([_escape(argument)])
@@ -143,7 +142,6 @@ quote = quote_windows if WINDOWS else quote_posix
 
 
 def _escape(text: str) -> str:
-    """Replace characters that are not printable by escape sequences."""
     if text.isprintable():
         return text
     return ''.join(char if char.isprintable() else _escape_sequence(char) for char in text)

@@ -295,12 +295,10 @@ def _boot_time() -> float:
 
 @functools.lru_cache(maxsize=None)
 def memory_total() -> int:
-    """Return the memory of the host in bytes."""
     return host.memory_usage().total
 
 
 def observed(pid: int) -> ObservedProcess:
-    """Return the process with this PID."""
     return LinuxProcess(pid) if LINUX else PsutilProcess(pid)
 
 
@@ -342,7 +340,6 @@ def _parent(pid: int) -> int:
 
 @functools.lru_cache(maxsize=None)
 def own_ancestry() -> frozenset[int]:
-    """Return the PIDs of this process and its ancestors."""
     return frozenset(ancestry(os.getpid(), _parent))
 
 

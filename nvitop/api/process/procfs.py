@@ -74,7 +74,6 @@ class Stat(NamedTuple):
 
 @functools.lru_cache(maxsize=None)
 def clock_ticks() -> int:
-    """Return the number of clock ticks per second."""
     return sysconf('SC_CLK_TCK')
 
 

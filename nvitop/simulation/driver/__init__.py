@@ -65,7 +65,6 @@ def add_values(kind: str, values: Mapping[str, str | Mapping[str, str]]) -> None
 
 
 def reader(*keys: str) -> Callable[[Node], object]:
-    """Return a body that returns the values of keys."""
     if len(keys) == 1:
         return lambda node: node.read(keys[0])
     return lambda node: tuple(node.read(key) for key in keys)
@@ -76,7 +75,6 @@ def _struct(fields: Mapping[str, str]) -> Callable[[Node], object]:
 
 
 def bind(world: World, symbol: Symbol) -> Callable[..., int]:
-    """Create the plain function that the binding calls."""
     name, kind, body = symbol
     faults = world.faults
     rules = faults.rules

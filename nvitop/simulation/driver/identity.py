@@ -188,9 +188,9 @@ def nvmlDeviceGetPlatformInfo(node: Node) -> dict[str, object]:
 # MIG
 
 
-@add_symbol(NODE)
-def nvmlDeviceIsMigDeviceHandle(node: Node) -> bool:
-    return node.mig is not None
+add_symbol(NODE, 'nvmlDeviceIsMigDeviceHandle')(lambda node: node.mig is not None)
+add_symbol(NODE, 'nvmlDeviceGetGpuInstanceId')(lambda node: known(node.mig).gpu_instance_id)
+add_symbol(NODE, 'nvmlDeviceGetComputeInstanceId')(lambda node: known(node.mig).compute_instance_id)
 
 
 @add_symbol(GPU)
@@ -218,16 +218,6 @@ def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(node: Node) -> Handle:
     if node.mig is None:
         raise DriverError(INVALID_ARGUMENT)
     return Handle(node.gpu.address)
-
-
-@add_symbol(NODE)
-def nvmlDeviceGetGpuInstanceId(node: Node) -> int:
-    return known(node.mig).gpu_instance_id
-
-
-@add_symbol(NODE)
-def nvmlDeviceGetComputeInstanceId(node: Node) -> int:
-    return known(node.mig).compute_instance_id
 
 
 @add_symbol(NODE, 'nvmlDeviceGetAttributes', 'nvmlDeviceGetAttributes_v2')
@@ -378,7 +368,6 @@ def nvmlDeviceGetSramEccErrorStatus(node: Node) -> dict[str, int]:
 
 @add_symbol(GPU, 'nvmlDeviceGetRetiredPages', 'nvmlDeviceGetRetiredPages_v2')
 def retired_pages(node: Node, cause: object) -> list[tuple[int, int]]:
-    """``(device, cause, unsigned *, addresses[], times[])``."""
     key = RETIRED.get(number(cause))
     if key is None:
         raise DriverError(INVALID_ARGUMENT)

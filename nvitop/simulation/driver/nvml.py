@@ -51,20 +51,17 @@ _ERROR_TEXTS = {code: text.encode() for code, text in NVML_ERRORS.values()}
 
 
 def nvmlErrorString(code: object) -> bytes:
-    """Return the text of a return code, a ``const char *``."""
     value = number(code)
     return b'Success' if value == 0 else _ERROR_TEXTS.get(value, b'Unknown Error')
 
 
 @add_symbol(ALWAYS, 'nvmlInit', 'nvmlInit_v2', 'nvmlInitWithFlags')
 def initialize(world: World, flags: object = 0) -> None:
-    """Count one more initialization."""
     world.init_count += 1
 
 
 @add_symbol(ALWAYS, 'nvmlShutdown')
 def shut_down(world: World) -> None:
-    """Count one initialization less."""
     if world.init_count <= 0:
         raise DriverError(UNINITIALIZED)
     world.init_count -= 1
@@ -94,13 +91,11 @@ def nvmlSystemGetProcessName(world: World, pid: object) -> str:
 
 @add_symbol(SYSTEM, 'nvmlDeviceGetCount', 'nvmlDeviceGetCount_v2')
 def device_count(world: World) -> int:
-    """``(unsigned *)``."""
     return len(world.present())
 
 
 @add_symbol(LOOKUP, 'nvmlDeviceGetHandleByIndex', 'nvmlDeviceGetHandleByIndex_v2')
 def handle_by_index(world: World, index: object) -> Handle:
-    """``(index, handle *)``."""
     nodes = world.present()
     wanted = number(index)
     if not 0 <= wanted < len(nodes):
@@ -129,9 +124,7 @@ def nvmlDeviceGetHandleBySerial(world: World, serial: object) -> Handle:
     return _first(node for node in world.present() if node.value('serial') == wanted)
 
 
-@add_symbol(NODE)
-def nvmlDeviceGetIndex(node: Node) -> int:
-    return node.index()
+add_symbol(NODE, 'nvmlDeviceGetIndex')(Node.index)
 
 
 def _first(nodes: Iterable[Node]) -> Handle:
@@ -180,7 +173,6 @@ class EventSet:
         return None
 
     def next_change(self) -> float:
-        """Return when the scenario next changes a key."""
         times = [
             change.at
             for (node, key), seen in self.seen.items()
@@ -214,9 +206,7 @@ def nvmlEventSetFree(world: World, events: object) -> None:
     del world.event_sets[address_of(events)]
 
 
-@add_symbol(GPU)
-def nvmlDeviceGetSupportedEventTypes(node: Node) -> int:
-    return sum(_EVENT_BITS.values())
+add_symbol(GPU, 'nvmlDeviceGetSupportedEventTypes')(lambda node: sum(_EVENT_BITS.values()))
 
 
 @add_symbol(GPU)
@@ -228,7 +218,6 @@ def nvmlDeviceRegisterEvents(node: Node, mask: object, events: object) -> None:
 
 @add_symbol(SYSTEM, 'nvmlEventSetWait', 'nvmlEventSetWait_v2')
 def wait_for_event(world: World, events: object, out: object, milliseconds: object) -> None:
-    """``(event set, struct *, unsigned milliseconds)``."""
     found, data = _set_of(world, events), target(out)
     deadline = time.monotonic() + number(milliseconds) / 1000
     with world.changed:
@@ -286,12 +275,10 @@ LAYOUTS = (
 
 
 def not_supported(caller: object) -> None:
-    """Return *not supported* for all arguments."""
     raise DriverError(NOT_SUPPORTED)
 
 
 def no_permission(caller: object) -> None:
-    """Return *no permission* for all arguments."""
     raise DriverError(NO_PERMISSION)
 
 
@@ -336,7 +323,6 @@ class Driver:
 
 
 def nvml_driver(world: World) -> Driver:
-    """Create the NVML driver of a machine, with the symbols that its version has."""
     functions: dict[str, Callable[..., object]] = {
         name: bind(world, symbol) for name, symbol in ALL_SYMBOLS.items()
     }

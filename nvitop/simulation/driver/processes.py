@@ -153,9 +153,7 @@ def _accounted(node: Node) -> dict[int, Task]:
     return {pid: task for pid, task in found.items() if pid is not None}
 
 
-@add_symbol(GPU)
-def nvmlDeviceGetAccountingPids(node: Node) -> list[int]:
-    return list(_accounted(node))
+add_symbol(GPU, 'nvmlDeviceGetAccountingPids')(lambda node: list(_accounted(node)))
 
 
 @add_symbol(GPU)

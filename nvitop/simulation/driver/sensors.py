@@ -95,7 +95,6 @@ def nvmlDeviceGetTemperature(node: Node, sensor: object) -> int:
 
 @add_symbol(GPU)
 def nvmlDeviceGetTemperatureV(node: Node, temperature: object) -> None:
-    """``(device, versioned struct *)``: °C."""
     struct = target(temperature)
     degrees = nvmlDeviceGetTemperature(node, struct.sensorType)
     fill_struct(struct, {'version': TEMPERATURE_V1, 'temperature': degrees})
@@ -109,7 +108,6 @@ def nvmlDeviceGetMarginTemperature(node: Node) -> dict[str, int]:
 
 @add_symbol(GPU)
 def nvmlDeviceGetTemperatureThreshold(node: Node, threshold: object) -> int:
-    """``(device, threshold, unsigned *)``: °C."""
     which = number(threshold)
     if not 0 <= which < 8:
         raise DriverError(INVALID_ARGUMENT)
@@ -120,7 +118,6 @@ def nvmlDeviceGetTemperatureThreshold(node: Node, threshold: object) -> int:
 
 @add_symbol(GPU)
 def nvmlDeviceGetFanSpeed_v2(node: Node, fan: object) -> int:
-    """``(device, fan, unsigned *)``: percent."""
     count = node.read('fan_count')
     if count == 0:
         raise DriverError(NOT_SUPPORTED)
@@ -320,7 +317,6 @@ def _answer(node: Node, entry: Any) -> None:
 
 
 def _is_known(field: int, driver_version: str) -> bool:
-    """Whether a driver of this version has a field value."""
     branch = branch_of(driver_version)
     newer = [first for since, first in FIELDS_SINCE.items() if since > branch]
     return 0 < field < min([*newer, MAX_FIELD])
