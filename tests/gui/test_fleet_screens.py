@@ -167,7 +167,7 @@ def test_failure_keeps_the_last_hosts_and_shows_their_age() -> None:
     state = update_fleet(state, failure)[0]._replace(timestamp=NOW + 400)
     lines = frame(state)
     assert lines[3].split()[1] == 'gpu0001'
-    assert '  7m ' in lines[3]
+    assert '  6m ' in lines[3]
     assert lines[-2].strip('│ ') == 'no server at http://x (since 7m)'
     assert not fleet_of(arrived(state, DemoSource(3).read())).error
 
