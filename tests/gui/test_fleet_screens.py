@@ -168,7 +168,7 @@ def test_failure_keeps_the_last_hosts_and_shows_their_age() -> None:
     lines = frame(state)
     assert lines[3].split()[1] == 'gpu0001'
     assert '  6m ' in lines[3]
-    assert lines[-2].strip('│ ') == 'no server at http://x (since 7m)'
+    assert lines[-2].strip('│ ') == 'no server at http://x (since 6m)'
     assert not fleet_of(arrived(state, DemoSource(3).read())).error
 
 
