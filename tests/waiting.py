@@ -19,22 +19,6 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.005)
 
 
-def in_threads(count: int, function: Callable[[], object]) -> None:
-    """Call a function in this many threads at the same time, and wait for all."""
-    start = threading.Barrier(count)
-
-    def run() -> None:
-        start.wait(PATIENCE)
-        function()
-
-    threads = [threading.Thread(target=run) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
-
-
 class Threads:
     """Starts threads for a test, and waits for all of them at its end."""
 

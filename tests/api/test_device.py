@@ -69,25 +69,6 @@ def test_invalid_arguments_are_a_type_error(
 
 
 @pytest.mark.parametrize(
-    'arguments',
-    [
-        {'index': 99},
-        {'index': 'GPU-0'},
-        {'index': (1, 1)},
-        {'index': (0, 0)},
-        {'index': '0:0'},
-        {'uuid': 'GPU-00000000-0000-0000-0000-000000000000'},
-        {'uuid': 'MIG-00000000-0000-0000-0000-000000000000'},
-        {'uuid': 'not a UUID'},
-        {'bus_id': '00000000:FF:00.0'},
-    ],
-)
-def test_unknown_device_raises(arguments: Any, machine: simulation.Machine) -> None:
-    with pytest.raises(libnvml.NVMLError):
-        Device(**arguments)
-
-
-@pytest.mark.parametrize(
     ('code', 'name'), [('GPU_IS_LOST', 'ERROR: GPU is Lost'), ('UNKNOWN', 'ERROR: Unknown')]
 )
 @pytest.mark.parametrize(

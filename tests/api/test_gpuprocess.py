@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import gc
 import os
@@ -18,7 +17,6 @@ from nvitop.api.process import GpuProcess, HostProcess
 from nvitop.api.utils import Snapshot
 from nvitop.basics.units import NA, GiB
 from tests.api.processes import FakeDevice, linux_only
-from tests.waiting import in_threads
 
 HOST_GETTERS = [
     'status', 'create_time', 'running_time', 'running_time_human', 'running_time_in_seconds',
@@ -117,26 +115,6 @@ def test_exited_process_raises_except_in_failsafe(gone_pid: int) -> None:
         assert value is NA, name
         assert name == 'create_time' or snapshot[name] is NA, name
     assert snapshot.gpu_memory == 3
-    with pytest.raises(psutil.NoSuchProcess):
-        process.name()
-
-
-def test_failsafe_is_of_one_thread_and_ends_with_an_error(gone_pid: int) -> None:
-    process = GpuProcess(gone_pid, FakeDevice())
-    raised = []
-
-    def read() -> None:
-        try:
-            process.name()
-        except psutil.NoSuchProcess as ex:
-            raised.append(ex)
-
-    with GpuProcess.failsafe():
-        in_threads(1, read)
-        assert process.name() is NA
-    assert len(raised) == 1
-    with contextlib.suppress(OSError), GpuProcess.failsafe():
-        raise OSError
     with pytest.raises(psutil.NoSuchProcess):
         process.name()
 

@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -16,17 +15,6 @@ from nvitop.basics.units import NA
 from tests.programs import run_python
 
 linux_only = pytest.mark.skipif(not psutil.LINUX, reason='reads /proc')
-
-
-def test_host_has_all_names_of_psutil() -> None:
-    for name in set(psutil.__all__) - {'__version__'}:
-        assert name in host.__all__
-        assert getattr(host, name) is getattr(psutil, name)
-    assert host.PsutilError is psutil.Error
-    names: dict[str, Any] = {}
-    exec('from nvitop.api.host import *', names)
-    assert set(host.__all__) <= set(names)
-    assert len(host.__all__) == len(set(host.__all__)) or psutil.version_info < (8,)
 
 
 def test_load_average_is_three_numbers_or_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,31 +187,6 @@ def test_exit_shuts_nvml_down_and_waits_for_no_thread(code: str, printed: list[s
     assert done.stdout in printed
 
 
-def test_only_the_main_thread_may_make_queries_at_exit() -> None:
-    done = run_python(
-        """
-import atexit
-@atexit.register
-def at_exit():
-    print(libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device))
-    results = []
-    libnvml.nvmlShutdown()
-    query = lambda: results.append(libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device))
-    thread = OtherThread(query)
-    print(results, library.calls['nvmlInitWithFlags'])
-class OtherThread:
-    def __init__(self, query):
-        from unittest import mock
-        with mock.patch.object(threading, 'current_thread', lambda: self):
-            query()
-"""
-        + LEAVING
-        + 'device = handle()'
-    )
-    assert (done.returncode, done.stderr) == (0, '')
-    assert done.stdout.split('\n') == ['shut down', '30', 'shut down', "['N/A'] 2", '']
-
-
 def test_missing_library_is_explained_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

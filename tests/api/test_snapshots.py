@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from typing import Any, Iterator
 
-import psutil
 import pytest
 
 from nvitop import simulation
@@ -20,27 +19,6 @@ def machine() -> Iterator[simulation.Machine]:
 def mig_machine() -> Iterator[simulation.Machine]:
     with simulation.machine('mig', processes='fixed', clock=lambda: 100.0) as running:
         yield running
-
-
-@pytest.mark.usefixtures('machine')
-def test_default_includes_all_devices_and_processes() -> None:
-    devices, processes = result = take_snapshots()
-    assert type(result) is SnapshotResult
-    assert [snapshot.real for snapshot in devices] == Device.all()
-    assert [snapshot.index for snapshot in devices] == list(range(8))
-    expected = [process for device in Device.all() for process in device.processes().values()]
-    assert [snapshot.real for snapshot in processes] == expected
-    assert len(processes) >= 8
-    for snapshot in processes:
-        assert snapshot.is_running
-        if snapshot.status != psutil.STATUS_ZOMBIE:
-            assert snapshot.command == snapshot.real.command()
-        assert snapshot.gpu_memory > 0
-        assert 0 < snapshot.gpu_memory_percent <= 100
-    # A job on all eight GPUs is one process on the host.
-    shared = {id(snapshot.host) for snapshot in processes}
-    assert len(shared) == len({snapshot.pid for snapshot in processes})
-    assert len(take_snapshots(gpu_processes=True).gpu_processes) == len(processes)
 
 
 @pytest.mark.usefixtures('machine')

@@ -26,26 +26,20 @@ TICK_SECONDS = 1.0 / os.sysconf('SC_CLK_TCK')
 
 
 LAST_PID = pathlib.Path('/proc/sys/kernel/ns_last_pid')
-#: A pipe without data; children read from it until they are killed.
-_NOTHING, _END = os.pipe()
 
 
-def fork(name: str = '') -> int:
-    """Start a child that waits to be killed, with an optional name."""
+def fork() -> int:
+    """Start a child that waits to be killed."""
     pid = os.fork()
-    if pid == 0:
-        if name:
-            os.dup2(_NOTHING, 0)
-            os.execv('/bin/sh', [name, '-c', 'read line'])
-        while True:
-            signal.pause()
+    while pid == 0:
+        signal.pause()
     return pid
 
 
-def fork_as(pid: int, name: str = '') -> int:
+def fork_as(pid: int) -> int:
     """Start a child with this PID, unless another process gets it first."""
     LAST_PID.write_text(str(pid - 1), encoding='ascii')
-    return fork(name)
+    return fork()
 
 
 def end(pid: int) -> None:

@@ -7,12 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-import weakref
 
 import pytest
-
-from nvitop import HostProcess
-from nvitop.collector.reader import ProcessTreeFilter
 
 if os.name != 'posix':
     pytest.skip('needs POSIX', allow_module_level=True)
@@ -53,23 +49,6 @@ def test_monitor_without_threads_prints_a_report() -> None:
         assert 'H100' in monitor.text
         assert "cannot run: can't start new thread" in monitor.errors()
         assert 'ulimit -u' in monitor.errors()
-
-
-def test_process_without_start_time_is_recognized_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_file(process: HostProcess, pid: int, _ignore_nsp: bool = False) -> None:
-        init(process, pid, _ignore_nsp)
-        process._ident = (pid, None)
-        raise OSError(24, 'Too many open files')
-
-    init = HostProcess._init
-    monkeypatch.setattr(HostProcess, 'INSTANCES', weakref.WeakValueDictionary())
-    with monkeypatch.context() as patch:
-        patch.setattr(HostProcess, '_init', no_file)
-        early = HostProcess()
-        lineage = ProcessTreeFilter({os.getpid()})
-    assert early is not HostProcess()
-    assert HostProcess() is HostProcess()
-    assert lineage.select({HostProcess()}) == {HostProcess()}
 
 
 UNSHARE = shutil.which('unshare') or ''

@@ -26,7 +26,7 @@ from nvitop.query.fields import device_table
 from nvitop.sampling import parse
 from tests.api.contract import check_all
 from tests.gpu import program_on_gpu
-from tests.gpu.nvidia_smi import NVITOP, different_columns, names_of, rows, run
+from tests.gpu.nvidia_smi import NVITOP, different_columns, names_of, rows
 from tests.programs import ROOT
 
 T = TypeVar('T')
@@ -115,18 +115,6 @@ def process_of(gpu: Device, program: subprocess.Popen[str]) -> GpuProcess:
     return processes[program.pid]
 
 
-def pmon_differences(gpu: Device, pids: set[int]) -> list[str]:
-    """Return the processes whose SM utilization differs by more than 30 % in ``nvidia-smi pmon``."""
-    lines = [line.split() for line in run('nvidia-smi', 'pmon', '-c', '1').splitlines()]
-    theirs = {int(line[1]): line[3].replace('-', '0') for line in lines if line[1].isdigit()}
-    ours = {pid: each.gpu_sm_utilization() for pid, each in gpu.processes().items()}
-    return [
-        f'{pid}: pmon {theirs.get(pid)}, nvitop {ours[pid]}'
-        for pid in pids
-        if pid not in theirs or abs(ours[pid] - float(theirs[pid])) > 30
-    ]
-
-
 @pytest.mark.parametrize('state', ['idle', 'compute'])
 def test_columns_equal_those_of_nvidia_smi(gpus: list[PhysicalDevice], state: str) -> None:
     with running('compute') if state == 'compute' else contextlib.nullcontext():
@@ -148,13 +136,6 @@ def test_methods_return_their_documented_types(gpus: list[PhysicalDevice]) -> No
             check_all(mig)
     for device in CudaDevice.all():
         check_all(device)
-
-
-def test_uuids_and_bus_ids_find_the_same_device(gpus: list[PhysicalDevice]) -> None:
-    for gpu in gpus:
-        assert gpu.uuid() is not NA
-        assert Device(uuid=gpu.uuid()) == gpu
-        assert Device(bus_id=gpu.bus_id()) == gpu
 
 
 def test_cuda_reports_the_same_gpu_and_memory(gpu: Device) -> None:
@@ -189,8 +170,6 @@ def test_processes_are_those_of_nvidia_smi(gpu: Device) -> None:
         wait_for(
             lambda: process_of(gpu, worker).gpu_sm_utilization(), lambda sm: sm >= 80, 'SM % of it'
         )
-        # pmon averages over a second, so its first rows are of the time before the kernel ran.
-        wait_for(lambda: pmon_differences(gpu, pids), lambda found: not found, 'pmon differs')
 
         holders[0].kill()
         holders[0].wait(30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
 import socket
@@ -39,39 +40,30 @@ def test_names_in_logs(tmp_path: pathlib.Path) -> None:
 
 
 class Daemon:
-    """A program that answers each request on a socket with the same bytes."""
+    """A program that answers each request on a socket with the same bytes; ``None``: not at all."""
 
-    def __init__(self, path: pathlib.Path, answer: bytes, *, is_silent: bool = False) -> None:
+    def __init__(self, path: pathlib.Path, answer: bytes | None) -> None:
         self.requests: list[bytes] = []
         self._answer = answer
-        self._is_silent = is_silent
+        self._held: list[socket.socket] = []
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
         self._listener.listen(8)
-        self._held: list[socket.socket] = []
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
-        while True:
-            try:
+        with contextlib.suppress(OSError):  # it was closed
+            while True:
                 connection, _ = self._listener.accept()
-            except OSError:
-                return
-            self.requests.append(connection.recv(4096))
-            if self._is_silent:
                 self._held.append(connection)
-                continue
-            with connection:
-                try:
-                    connection.sendall(self._answer)
-                except OSError:
-                    continue
+                self.requests.append(connection.recv(4096))
+                if self._answer is not None:
+                    with connection, contextlib.suppress(OSError):
+                        connection.sendall(self._answer)
 
     def close(self) -> None:
-        """Stop answering."""
-        self._listener.close()
-        for connection in self._held:
-            connection.close()
+        for each in (self._listener, *self._held):
+            each.close()
 
 
 def response(body: object, status: str = '200 OK') -> bytes:
@@ -117,7 +109,7 @@ def test_silent_socket_costs_a_limited_time(
     short: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(names, 'TIMEOUT_SECONDS', 0.05)
-    daemon = Daemon(short / 'docker.sock', b'', is_silent=True)
+    daemon = Daemon(short / 'docker.sock', None)
     begin = time.monotonic()
     assert container_name(str(short / 'docker.sock'), CONTAINER) is None
     assert time.monotonic() - begin < 5.0

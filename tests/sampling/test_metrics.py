@@ -97,14 +97,6 @@ def test_columns_of_each_metric_fit_together() -> None:
             assert METRICS_BY_NAME[metric.maximum].unit == metric.unit, metric
 
 
-def test_names_are_unique_and_follow_the_rules_of_prometheus() -> None:
-    names = [metric.name for metric in ALL_METRICS]
-    assert len(set(names)) == len(names)
-    assert all(name.isidentifier() and name == name.lower() for name in names)
-    titles = [metric.graph for metric in METRICS if metric.graph]
-    assert len(set(titles)) == len(titles)
-
-
 # The report
 
 
