@@ -54,10 +54,6 @@ class FakeDevice:
     held: tuple[FakeProcess, ...]
 
     @property
-    def handle(self) -> object:
-        return self
-
-    @property
     def physical_index(self) -> int:
         return self.gpu
 
@@ -65,35 +61,21 @@ class FakeDevice:
     def index(self) -> int | tuple[int, int]:
         return self.gpu if self.mig is None else (self.gpu, self.mig)
 
-    def uuid(self) -> str:
-        return f'GPU-{self.gpu}' if self.mig is None else f'MIG-{self.gpu}-{self.mig}'
-
-    def is_mig_device(self) -> bool:
-        return self.mig is not None
-
-    def to_leaf_devices(self) -> list[FakeDevice]:
-        return [self]
-
-    def oneshot(self) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext()
-
-    def memory_total(self) -> Any:
-        return NA if self.total is None else self.total
-
-    def memory_free(self) -> Any:
-        return NA if self.free is None else self.free
-
-    def memory_used(self) -> Any:
-        return NA if self.used is None else self.used
-
-    def gpu_utilization(self) -> Any:
-        return NA if self.load is None else self.load
-
-    def memory_utilization(self) -> Any:
-        return NA if self.bandwidth is None else self.bandwidth
-
-    def unavailable_reason(self, method: str) -> None:
-        return None
+    def __getattr__(self, name: str) -> Any:
+        values = {
+            'handle': self,
+            'oneshot': contextlib.nullcontext,
+            'uuid': lambda: f'GPU-{self.gpu}' if self.mig is None else f'MIG-{self.gpu}-{self.mig}',
+            'is_mig_device': lambda: self.mig is not None,
+            'to_leaf_devices': lambda: [self],
+            'memory_total': lambda: NA if self.total is None else self.total,
+            'memory_free': lambda: NA if self.free is None else self.free,
+            'memory_used': lambda: NA if self.used is None else self.used,
+            'gpu_utilization': lambda: NA if self.load is None else self.load,
+            'memory_utilization': lambda: NA if self.bandwidth is None else self.bandwidth,
+            'unavailable_reason': lambda _: None,
+        }
+        return values[name]
 
     def processes(self, *, utilization: bool) -> dict[int, FakeProcess]:
         assert not utilization

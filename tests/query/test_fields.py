@@ -76,10 +76,6 @@ def test_an_unknown_name_suggests_similar_ones(name: str, message: str) -> None:
         device_table().find('index,qqqqqqqq')
 
 
-def row_of(position: int) -> DeviceQueryRow:
-    return DeviceQueryRow(SAMPLE, DEVICES[position])
-
-
 def both(name: str, row: DeviceQueryRow | ProcessQueryRow) -> tuple[CellValue, str]:
     table = device_table() if isinstance(row, DeviceQueryRow) else process_table()
     (field,) = table.find(name)
@@ -100,18 +96,6 @@ def both(name: str, row: DeviceQueryRow | ProcessQueryRow) -> tuple[CellValue, s
 )
 def test_values_of_a_process(name: str, value: CellValue, text: str) -> None:
     assert both(name, ProcessQueryRow(SAMPLE, DEVICES[0], PROCESSES[0])) == (value, text)
-
-
-@pytest.mark.parametrize(
-    ('name', 'value', 'text'),
-    [
-        ('sw_power_cap', True, 'Active'),
-        ('gpu_idle', False, 'Not Active'),
-        ('hw_slowdown', None, '[N/A]'),  # the GPU does not report it
-    ],
-)
-def test_clock_event_reasons(name: str, value: CellValue, text: str) -> None:
-    assert both(f'clocks_event_reasons.{name}', row_of(0)) == (value, text)
 
 
 def test_values_of_an_owner() -> None:
