@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from nvitop.console.options import Options
-from nvitop.gui.model.choices import Screen, ViewState
+from nvitop.console.options import MODES, Options
+from nvitop.gui.model.choices import Screen, Sort, ViewState
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.ansi import to_ansi, to_ascii
@@ -15,12 +15,13 @@ from nvitop.gui.render.theme import theme_named
 from nvitop.gui.report import report_text
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import EnvironmentRead, KeyPressed, Pasted, Resized, SampleArrived
+from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
 from tests.fuzz.input_count import check_seeds
 from tests.fuzz.texts import Hostile
-from tests.gui.drawing import assert_straight, shown
+from tests.gui.drawing import assert_is_drawn_inside, assert_straight, shown
 from tests.gui.driving import update_all
 
 #: Keys that open a screen; the words are other events.
@@ -42,6 +43,9 @@ KEYS = (
     '! Down',
     'C Down',
     'h PageDown',
+    '0 Enter',
+    'Tab',
+    'End Right Right',
 )
 PROCESSES = 50
 ALL_COLUMNS = tuple(column.name for column in COLUMNS)
@@ -52,11 +56,17 @@ def state_after(source: Hostile, sample: Sample, width: int, height: int) -> App
     """State of the monitor on a random screen."""
     random_ = source.random
     columns = ALL_COLUMNS if random_.random() < 0.5 else ViewState().columns
-    view = ViewState(ascii=random_.random() < 0.3, columns=columns)
-    state, _ = update_all(
-        AppState(MONITOR, width=width, height=height, view=view),
-        (Resized(width, height), SampleArrived(sample)),
+    view = ViewState(
+        mode=random_.choice(MODES),
+        ascii=random_.random() < 0.3,
+        show_host=random_.random() < 0.5,
+        flat=random_.random() < 0.5,
+        columns=columns,
     )
+    order = Sort(random_.choice(ORDERS).name, reverse=random_.random() < 0.5)
+    state = AppState(MONITOR, width=width, height=height, view=view)
+    state = state._replace(list_sorts=((Screen.MAIN, order),))
+    state, _ = update_all(state, (Resized(width, height), SampleArrived(sample)))
     for word in random_.choice(KEYS).split():
         if word == 'paste':
             state, _ = update_all(state, (Pasted(source.text()),))
@@ -102,6 +112,10 @@ def check_frame(seed: int) -> None:
     history.record(sample)
     state = state_after(source, sample, width, height)
     buffer = draw_frame(state, history)
+    assert_is_drawn_inside(buffer, state)
+    if state.screen is Screen.MAIN and not state.view.ascii:
+        for line in buffer.lines()[1:-1]:  # nothing is drawn over the borders
+            assert (line[:1] in '│├╭╰*', line[-1:] in '│┤╮╯') == (True, True), line
     if state.view.ascii:
         buffer = to_ascii(buffer)
     plain = assert_has_no_controls(to_ansi(buffer, theme_named('dark'), 256))
@@ -119,11 +133,12 @@ def check_report(seed: int) -> None:
     plain = assert_has_no_controls(text)
     rows = shown(text, columns=width + 4, rows=plain.count('\n') + 1)
     assert_straight(rows)
+    assert {str(process.key.pid) for process in sample.processes} <= {*re.findall(r'\d+', plain)}
 
 
 def test_screens_are_safe() -> None:
-    check_seeds(20, check_frame)
+    check_seeds(50, check_frame)
 
 
 def test_reports_are_safe() -> None:
-    check_seeds(10, check_report)
+    check_seeds(15, check_report)

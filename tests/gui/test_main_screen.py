@@ -8,18 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nvitop.console.options import MODES
-from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
+from nvitop.gui.model.choices import MainState, ViewState
 from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.model.main_rows import main_rows
 from nvitop.gui.state.app_state import AppState, ListPosition
-from nvitop.gui.state.lists import panel_rows, process_lines, relist
-from nvitop.gui.state.process_rows import ORDERS, job_key
+from nvitop.gui.state.lists import panel_rows, relist
+from nvitop.gui.state.process_rows import job_key
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.types import Sample
-from tests.gui.drawing import assert_is_drawn_inside, lines_of, state_on
+from tests.gui.drawing import lines_of, state_on
 from tests.gui.driving import arrived, pressed
-from tests.gui.random_samples import RandomSamples
 from tests.gui.samples import SAMPLES, gpu, history_of, machine
 
 COMPACT = ViewState(mode='compact')
@@ -84,54 +82,6 @@ def test_other_rows_of_the_selected_process_are_marked() -> None:
     state = state_with(sample, 80, 60, MainState()).at(ListPosition(process.key))
     rows = [line[1] for line in lines_of(state) if str(process.key.pid) in line]
     assert rows == [' ', '=', ' ']
-
-
-@given(
-    st.one_of(st.sampled_from(sorted(SAMPLES)), st.integers(0, 1 << 32)),
-    st.one_of(st.integers(1, 130), st.integers(1, 500)),
-    st.one_of(st.integers(1, 60), st.integers(1, 200)),
-    st.sampled_from([order.name for order in ORDERS]),
-    st.booleans(),
-    st.sampled_from(MODES),
-    st.integers(0, 300),
-    st.integers(0, 300),
-    st.integers(-1, 5),
-)
-def test_any_screen_is_drawn_safely_and_inside(
-    scenario: str | int,
-    width: int,
-    height: int,
-    order: str,
-    flag: bool,
-    mode: str,
-    scroll_y: int,
-    scroll_x: int,
-    index: int,
-) -> None:
-    sample = RandomSamples(scenario).sample() if isinstance(scenario, int) else SAMPLES[scenario]
-    keys = [process.key for process in sample.processes]
-    selected = keys[index] if 0 <= index < len(keys) else None
-    main = MainState(
-        selected_device=sample.devices[0].key if flag and sample.devices else None,
-        shows_page=flag and index > 2,
-        tagged=frozenset(keys[1:2]),
-    )
-    view = ViewState(mode=mode, show_host=not flag or height % 2 == 0, flat=index == 1)
-    state = state_with(sample, width, height, main, view)
-    state = relist(state._replace(list_sorts=((Screen.MAIN, Sort(order, flag)),)))
-    state = state.at(ListPosition(selected, 0, scroll_y, scroll_x))
-    buffer = draw_frame(state, history_of(sample, 5))
-    assert_is_drawn_inside(buffer, state)
-    panel = panel_rows(state)
-    if width < 40 or height < 6:
-        return
-    # All borders close: nothing is drawn over them.
-    lines = buffer.lines()
-    for y in range(1, height - 1):
-        assert lines[y][0] in '│├╭╰*', lines[y]
-        assert lines[y][-1] in '│┤╮╯', lines[y]
-    assert len(process_lines(state)) <= len(state.rows) + len(state.blocks)
-    assert panel.processes >= 1
 
 
 @pytest.mark.parametrize(('width', 'height'), [(80, 24), (120, 40), (180, 60)])

@@ -5,18 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from nvitop.console.options import Options
 from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
 from nvitop.gui.model.format import format_timestamp
-from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.report import draw_report, filter_of
 from nvitop.gui.state.process_rows import list_processes
 from nvitop.sampling.types import Sample
 from tests.gui.goldens import assert_golden
-from tests.gui.random_samples import RandomSamples
 from tests.gui.samples import SAMPLES
 
 
@@ -93,19 +89,3 @@ def test_options_filter_processes(options: Options, types: list[str | None]) -> 
     process = SAMPLES['one'].processes[0]
     processes = [process._replace(type=type_) for type_ in ('C', 'G', 'C+G', 'M', None)]
     assert [p.type for p in list_processes(processes, filter_of(options), Sort())] == types
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.integers(0, 1 << 32), st.one_of(st.integers(1, 130), st.integers(1, 500)))
-def test_report_of_any_sample_is_aligned_and_complete(seed: int, width: int) -> None:
-    sample = RandomSamples(seed).sample()
-    buffer = draw_report(sample, width, ViewState())
-    assert 40 <= buffer.width <= max(40, width)
-    for line in buffer.lines()[1:]:
-        assert line[:1] not in ('│', '├', '╭', '╰') or line[-1] in '│┤╮╯'
-    for line in buffer.lines():
-        assert safe(line) == line
-        assert cell_width(line) <= buffer.width
-    pids = {str(process.key.pid) for process in sample.processes}
-    text = '\n'.join(buffer.lines())
-    assert all(pid in text for pid in pids)
