@@ -19,11 +19,12 @@ from nvitop.select.command import main as select
 from nvitop.simulation import ScenarioError
 from tests.command_run import CommandRun
 from tests.fuzz.input_count import examples
-from tests.fuzz.texts import Hostile
+from tests.gui.random_samples import RandomSamples
 
 CHOICES = {'theme': ('auto', 'dark', 'light'), 'columns': ('pid', 'user', 'command')}
 TEXTS = st.one_of(
-    st.text(max_size=30), st.integers(0, 1 << 32).map(lambda seed: Hostile(seed).text()[:2000])
+    st.text(max_size=30),
+    st.integers(0, 1 << 32).map(lambda seed: RandomSamples(seed).text()[:2000]),
 )
 
 

@@ -20,9 +20,9 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
 from tests.fuzz.input_count import check_seeds
-from tests.fuzz.texts import Hostile
 from tests.gui.drawing import assert_is_drawn_inside, assert_straight, shown
 from tests.gui.driving import update_all
+from tests.gui.random_samples import RandomSamples
 
 #: Keys that open a screen; the words are other events.
 KEYS = (
@@ -52,7 +52,7 @@ ALL_COLUMNS = tuple(column.name for column in COLUMNS)
 _STYLE = re.compile(r'\x1b\[[0-9;]*m')
 
 
-def state_after(source: Hostile, sample: Sample, width: int, height: int) -> AppState:
+def state_after(source: RandomSamples, sample: Sample, width: int, height: int) -> AppState:
     """State of the monitor on a random screen."""
     random_ = source.random
     columns = ALL_COLUMNS if random_.random() < 0.5 else ViewState().columns
@@ -104,7 +104,7 @@ def assert_cells_are_in_place(buffer: Buffer) -> None:
 
 
 def check_frame(seed: int) -> None:
-    source = Hostile(seed)
+    source = RandomSamples(seed)
     sample = source.machine(PROCESSES)
     width = source.random.choice((40, 60, 79, 80, 100, 123, 160))
     height = source.random.choice((6, 12, 24, 30, 50))
@@ -125,7 +125,7 @@ def check_frame(seed: int) -> None:
 
 
 def check_report(seed: int) -> None:
-    source = Hostile(seed)
+    source = RandomSamples(seed)
     sample = source.machine(PROCESSES)
     columns = ALL_COLUMNS if source.random.random() < 0.5 else None
     width = source.random.choice((40, 60, 79, 100, 123, 160, 240))

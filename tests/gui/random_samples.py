@@ -1,4 +1,4 @@
-"""Random samples, the same ones for the same seed, and random text."""
+"""Random samples with hostile text: names, commands and users that an attacker could choose."""
 
 from __future__ import annotations
 
@@ -13,29 +13,51 @@ from nvitop.sampling.types import (
     DeviceKey,
     DeviceSample,
     HostSample,
+    Problem,
     ProcessKey,
     ProcessSample,
     Sample,
 )
+from tests.gui.samples import with_families
 
-#: Any text, with more difficult characters than random text has.
-HOSTILE = st.text(
-    st.one_of(
-        st.characters(exclude_categories=()),
-        st.sampled_from('\x00\x07\t\n\r\x0b\x1b\x7f\x84\x85\x90\x9b\x9c\x9d\u2028\u2029'),
-        st.sampled_from('\u00ad\u061c\u200b\u200c\u200d\u200e\u202a\u202e\u2060\u2066\u2069\ufeff'),
-        st.sampled_from(
-            '漢字かガ한글ｗ\u3099\u1100\u1161\u11a8a\u0301\u0338\u0e01\u0e31\u0915\u093e'
-        ),
-        st.sampled_from('🇩🇪👩👩🏽💻❤\ufe0f\ufe0e1\u20e3🏴\U000e0067\U000e007f\ud83d\udc80\ue0b0'),
-    ),
-    max_size=20,
-)
-CHARACTERS = [
-    *'ab Zz09-./"',
-    *'\x00\x1b\n\t\x7f\x9b\xa0\xad\u200b\u200d\u202e\u2066\ud800\U0001f468',
-    *'漢字한グッ́̈ﷺ',
-]
+#: Text with a meaning for terminals, spreadsheets and parsers.
+SEQUENCES = (
+    '\x1b[2J', '\x1b[31m', '\x1b]0;title\x07', '\x1b]52;c;aGk=\x07', '\x1bP+q544e\x1b\\',
+    '\x1b[6n', '\x1b[?1049l', '\x1bc', '\x9b31m', '\x9d0;title\x9c', '\x0e\x0f', '\r\n',
+    '\u2028', '\u2029', '\x85', '\u202e', '\u2066', '\u2069', '\u200d', '\ufe0f', '\u20e3',
+    '=1+1', '=HYPERLINK("https://example.org")', '+1', '-1', '@SUM(1)', "'", '"', '","', "'=",
+    '[N/A]', '\\u0000', '</script>', '%s%n', '{0}', '$(id)', '[bold]', '/home/alice/train.py',
+    'python3 -m torch.distributed.run', '👩\u200d🔬', '🇯🇵', '漢字', '한국어', 'e\u0301', 'שלום',
+    'مرحبا', '﷽',
+)  # fmt: skip
+#: First and last characters of blocks of single characters.
+BLOCKS = (
+    (0x20, 0x7E), (0x00, 0x1F), (0x7F, 0x9F), (0xA0, 0x24F), (0x300, 0x36F), (0x590, 0x6FF),
+    (0x1100, 0x11FF), (0x200B, 0x206F), (0x20D0, 0x20FF), (0x2500, 0x259F), (0x3040, 0x30FF),
+    (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0xD800, 0xDFFF), (0xE000, 0xF8FF), (0xFE00, 0xFE0F),
+    (0xFFF0, 0xFFFF), (0x1F1E6, 0x1F1FF), (0x1F300, 0x1FAFF), (0xE0000, 0xE01EF),
+    (0x10FF00, 0x10FFFF),
+)  # fmt: skip
+
+
+def hostile_text(source: random.Random) -> str:
+    """Generate a text. One in ten thousand is a megabyte long."""
+    length = source.choice((0, 1, 2, 5, 12, 30))
+    text = ''.join(_piece(source) for _ in range(length))
+    if text and source.random() < 0.0001:
+        text *= (1 << 20) // len(text) + 1
+    return text
+
+
+def _piece(source: random.Random) -> str:
+    if source.random() < 0.4:
+        return source.choice(SEQUENCES)
+    first, last = source.choice(BLOCKS)
+    return chr(source.randint(first, last))
+
+
+#: Such texts, as examples of Hypothesis.
+HOSTILE = st.integers(0, 1 << 32).map(lambda seed: hostile_text(random.Random(seed))[:20])
 
 
 class RandomSamples:
@@ -45,8 +67,7 @@ class RandomSamples:
         self.random = random.Random(seed)
 
     def text(self) -> str:
-        length = self.random.choice([0, 1, 3, 8, 19, 60])
-        return ''.join(self.random.choices(CHARACTERS[: self.random.choice([10, 99])], k=length))
+        return hostile_text(self.random)
 
     def number(self, most: float) -> float | int | None:
         value = self.random.choice([None, 0, most, self.random.uniform(0, most)])
@@ -126,3 +147,24 @@ class RandomSamples:
             devices=tuple(self.device(key) for key in sorted(set(keys))),
             processes=tuple(self.process(key) for key in keys for _ in range(choice([0, 3]))),
         )
+
+    def machine(self, processes: int) -> Sample:
+        """Generate a sample with this number of GPU processes, their relatives, and problems."""
+        sample = self.sample()
+        # These names come from nvitop, not from outside.
+        devices = tuple(device._replace(clock_event_reasons=()) for device in sample.devices)
+        sample = sample._replace(devices=devices)
+        keys = [device.key for device in sample.devices]
+        many = tuple(
+            self.process(self.random.choice(keys)) for _ in range(processes if keys else 0)
+        )
+        sample = with_families(sample._replace(sequence=1, processes=many))
+        families = tuple(
+            process._replace(command=self.text(), username=self.text())
+            for process in sample.host_processes
+        )
+        problems = (Problem('host', self.text(), self.text(), 'error'),)
+        return sample._replace(host_processes=families, problems=problems)
+
+    def environment(self, size: int) -> tuple[tuple[str, str], ...]:
+        return tuple((self.text(), self.text()) for _ in range(size))
