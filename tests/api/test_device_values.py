@@ -288,28 +288,6 @@ def test_negative_interval_is_an_error(name: str, index: int, machine: simulatio
         getattr(Device(index), name)(interval=-1)
 
 
-@pytest.mark.parametrize(
-    ('begin', 'getter', 'shortest'),
-    [
-        ('begin_nvlink_throughput', 'nvlink_throughput', 0.02),
-        pytest.param('begin_gpm', 'gpm_metrics', 0.1, marks=needs_gpm),
-    ],
-)
-def test_measurement_that_has_begun_does_not_wait(
-    machine: simulation.Machine, device: Device, begin: str, getter: str, shortest: float
-) -> None:
-    getattr(device, begin)()
-    machine.advance(1.0)
-    before = machine.world.seconds()
-    assert getattr(device, getter)()
-    assert machine.world.seconds() == before
-    getattr(device, begin)()
-    machine.advance(shortest / 4)
-    before = machine.world.seconds()
-    getattr(device, getter)()
-    assert machine.world.seconds() - before == pytest.approx(shortest * 3 / 4)
-
-
 # Hardware performance counters
 
 

@@ -66,21 +66,6 @@ def test_cpu_seconds_are_those_of_psutil() -> None:
     assert host.uptime() == pytest.approx(time.time() - psutil.boot_time(), abs=10)
 
 
-@linux_only
-@pytest.mark.parametrize(
-    'content',
-    ['', 'MemTotal: 100 kB\n', 'MemTotal: 100 kB\nMemAvailable: 200 kB\n', 'MemTotal: x kB\n'],
-)
-def test_memory_missing_in_meminfo_is_read_by_psutil(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
-) -> None:
-    reported = psutil.virtual_memory()._replace(total=1000, used=400, percent=40.0)
-    monkeypatch.setattr(psutil, 'virtual_memory', lambda: reported)
-    monkeypatch.setattr(psutil, 'PROCFS_PATH', str(tmp_path))
-    tmp_path.joinpath('meminfo').write_text(content)
-    assert host.memory_usage() == (1000, 400, 40.0)
-
-
 def test_swap_is_na_if_not_available(monkeypatch: pytest.MonkeyPatch) -> None:
     def unsupported() -> object:
         raise RuntimeError('counters are disabled')

@@ -175,23 +175,6 @@ def test_zombie(zombie: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert OtherPlatformProcess(zombie).facts().command == 'Zombie Process'
 
 
-@linux_only
-def test_changed_owner_is_noticed(
-    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    process = HostProcess(child.pid)
-    process.facts()
-    monkeypatch.setattr(observed, 'cpu_nanoseconds', lambda pid: None)  # as if it were running
-    monkeypatch.setattr(observed, 'name_of_user', lambda uid: 'alice')
-    assert process.facts().username != 'alice'
-    real = procfs.read_stat
-    monkeypatch.setattr(
-        procfs, 'read_stat', lambda pid: (stat := real(pid)) and stat._replace(owner=12345)
-    )
-    assert process.facts().username == process.username() == 'alice'
-    assert process.owner_reading().owner is not None
-
-
 # CPU usage
 
 

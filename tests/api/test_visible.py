@@ -209,15 +209,6 @@ def test_helper_is_not_started_without_python_or_for_a_simulated_driver(
     assert environments == []
 
 
-def test_pci_order_is_independent_of_the_order_of_nvml(
-    monkeypatch: pytest.MonkeyPatch, cuda: Cuda
-) -> None:
-    monkeypatch.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
-    with gpus_of(cuda, DIFFERENT, UUIDS[::-1]):
-        assert parse_cuda_visible_devices() == [3, 2, 1, 0]
-        assert parse_cuda_visible_devices('0') == [3]
-
-
 @pytest.mark.usefixtures('real_helper')
 def test_programs_report_an_order_without_libcuda(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

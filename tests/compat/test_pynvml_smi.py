@@ -16,7 +16,7 @@ from nvitop.compat.pynvml_smi import LoopAsync, nvidia_smi
 from nvitop.compat.pynvml_smi.__main__ import main
 from nvitop.compat.pynvml_smi.fields import HELP
 from nvitop.compat.pynvml_smi.smi import format_tree, tree_to_xml
-from tests.compat.machines import ACCOUNTED, EXTRA_NAMES, machine
+from tests.compat.machines import EXTRA_NAMES, machine
 from tests.programs import run_program
 from tests.waiting import PATIENCE
 
@@ -118,19 +118,6 @@ def test_exited_process_is_left_out(gpus: simulation.Machine) -> None:
     gpus.heal()
     gpus.fail('nvmlSystemGetProcessName', 'NO_PERMISSION')
     assert first('compute-apps')['processes'][0]['process_name'] == 'Insufficient Permissions'
-
-
-def test_accounts_are_listed(gpus: simulation.Machine) -> None:
-    known, unknown = first('accounted-apps')['accounted_processes']
-    assert known == {
-        'pid': str(ACCOUNTED[0]),
-        'gpu_util': '50 %',
-        'memory_util': '20 %',
-        'max_memory_usage': '1024 MiB',
-        'time': '1234 ms',
-        'is_running': '1',
-    }
-    assert (unknown['gpu_util'], unknown['max_memory_usage']) == ('N/A', 'N/A')
 
 
 # Errors

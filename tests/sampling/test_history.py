@@ -6,12 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nvitop import simulation
-from nvitop.api.system import system
 from nvitop.sampling import history
-from nvitop.sampling.history import HOST, History, Ring, past_samples
+from nvitop.sampling.history import HOST, History, Ring
 from nvitop.sampling.source import LiveSource
-from nvitop.sampling.types import Demand, HostSample, Sample
+from nvitop.sampling.types import Demand, HostSample
 from tests.api.machines import machine as make_machine
 from tests.sampling.fakes import device_key, device_sample, process_key, process_sample, sample
 
@@ -100,19 +98,6 @@ def test_devices_and_host_are_recorded_by_metric() -> None:
     assert h.last(key, 'nothing') is None
 
 
-@pytest.mark.parametrize('status', ['gone', 'foreign', 'no permission'])
-def test_processes_without_cpu_percent_are_recorded_last(status: str) -> None:
-    h = History()
-    unknown = process_sample(1, status=status, gpu_memory_bytes=1)
-    h.record(sample(100, processes=(unknown,)))
-    assert h.last(process_key(1), 'gpu_memory') == 1
-    pids = range(10, 10 + history.MAX_PROCESSES)
-    busy = tuple(process_sample(pid, cpu_percent=1.0) for pid in pids)
-    h.record(sample(102, processes=(unknown, *busy)))
-    assert h.last(process_key(1), 'gpu_memory') is None
-    assert all(h.last(process.key, 'cpu_percent') for process in busy)
-
-
 def test_process_rings_are_bounded_and_the_watched_one_stays() -> None:
     h = History()
     for tick in range(20):
@@ -137,54 +122,6 @@ def test_a_vanished_device_is_forgotten_after_the_capacity() -> None:
 
 
 # The time before the first sample of a simulated machine
-
-
-BUSY = """
-[host]
-cpus = 1
-cpu = 0
-[[gpu]]
-model = "H100"
-[[process]]
-command = ["a"]
-memory = { mean = "20 GiB", amplitude = "9 GiB" }
-sm = { mean = 50, amplitude = 40, period = 700 }
-cpu = { mean = 50, amplitude = 30, period = 700 }
-host_memory = "1 GiB"
-started = "30m"
-"""
-
-
-def shown(sample: Sample) -> tuple[object, ...]:
-    """Values that graphs show."""
-    (device,) = sample.devices
-    values = (device.gpu_utilization_percent, device.memory_percent, device.power_usage_mw)
-    processes = [(p.gpu_sm_utilization_percent, p.gpu_memory_bytes) for p in sample.processes]
-    return (*values, device.temperature_celsius, device.sm_clock_mhz, processes)
-
-
-def test_past_of_a_simulated_machine_has_the_values_that_would_have_been_measured() -> None:
-    with make_machine(BUSY, processes='real', clock=lambda: 0.0) as machine:
-        machine.advance(1000.0)
-        source = LiveSource(sleep=lambda seconds: None)
-        first = source.complete_sample(Demand())
-        machine.advance(200.0)
-        second = source.complete_sample(Demand())
-        past = {round(second.monotonic - each.monotonic): each for each in past_samples(second)}
-        assert [*past][:2] + [*past][-2:] == [3600, 3590, 4, 2]
-        assert shown(past[200]) == shown(first) != shown(past[100])
-        for each in (past[2], past[200]):
-            cpu = each.processes[0].cpu_percent
-            assert each.host.cpu_percent == pytest.approx(cpu, rel=0.1)
-            assert each.devices[0].pcie_rx_throughput_kib_per_s
-        assert past[3600].processes == ()
-        assert past[3600].devices[0].gpu_utilization_percent == 0
-    # Also of processes that are older than the machine.
-    with simulation.machine('dgx-h100', processes='fixed'):
-        before = system().past(100)
-        assert before is not None
-        assert before.devices[0]['pcie_rx_throughput_kib_per_s'] > 1e6  # type: ignore[operator]
-        assert before.devices[0]['nvlink_total_rx_throughput_kib_per_s'] > 5e7  # type: ignore[operator]
 
 
 def test_a_process_that_was_idle_in_the_past_is_idle_since_then() -> None:

@@ -79,20 +79,6 @@ def test_a_gpu_that_leaves_mig_mode_is_a_leaf_until_it_returns(bench: ClockedMac
     assert not [p for p in sample.processes if p.key.device[:2] == (2, -1)]
 
 
-def test_removed_gpus_disappear_and_added_ones_appear(bench: ClockedMachine) -> None:
-    before = bench.sample()
-    node = bench.machine.world.gpus.pop(3)
-    sample = bench.sample(SLOW_TICK)
-    assert labels(sample) == ['0', '1', '2', '3', '4', '5', '6']
-    assert gpu(before, 3).key.uuid not in [device.key.uuid for device in sample.devices]
-    assert gpu(sample, 3).key.uuid == gpu(before, 4).key.uuid
-    assert gpu(sample, 3).info.serial == gpu(before, 4).info.serial
-    bench.machine.world.gpus.insert(3, node)
-    sample = bench.sample(SLOW_TICK)
-    assert [d.key for d in sample.devices] == [d.key for d in before.devices]
-    assert set(statuses(sample)) == {'ok'}
-
-
 # Shown metrics
 
 
@@ -319,21 +305,6 @@ def test_a_gpu_without_permission_is_not_faulty(
     assert 'control group' in device.reason or '/dev/nvidia' in device.reason
     (finding,) = [finding for finding in findings(sample) if finding.device == device.key]
     assert (finding.kind, finding.severity) == ('not_permitted', 'unknown')
-
-
-def test_a_gpu_has_status_error_only_if_every_query_fails(bench: ClockedMachine) -> None:
-    bench.machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN', gpu=3)
-    for _ in range(12):
-        sample = bench.sample(SLOW_TICK / 4)
-        assert set(statuses(sample)) == {'ok'}
-        assert gpu(sample, 3).temperature_celsius is None
-        assert gpu(sample, 3).memory_used_bytes is not None
-    assert problems_of(sample, 3)['temperature_slowdown_threshold'].kind == 'error'
-    bench.machine.fail('nvmlDeviceGet*', 'UNKNOWN', gpu=3)
-    device = gpu(bench.sample(SLOW_TICK), 3)
-    assert (device.status, device.reason) == ('error', 'Unknown Error')
-    bench.machine.heal()
-    assert gpu(bench.sample(SLOW_TICK), 3).status == 'ok'
 
 
 @on('bench', ['mig'], indirect=True)

@@ -11,7 +11,7 @@ from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS
 from nvitop.query.command import main
-from nvitop.simulation.capture import Capture, CapturedGpu, is_missing, read_xml
+from nvitop.simulation.capture import is_missing, read_xml
 from tests.command_run import CommandRun
 from tests.simulation.conftest import NEWEST, needs, scenario_of_capture
 from tests.simulation.tables import read_apps, read_capture
@@ -168,29 +168,6 @@ def test_missing_elements_are_not_available(tmp_path: pathlib.Path) -> None:
         ran = CommandRun(main, f'--gpu={fields}', '--format=csv,noheader')
     assert ran.out.split(', ', 1) == ['X', ', '.join(['[N/A]'] * 13) + '\n']
     assert ran.err == ''
-
-
-def test_rare_values_of_a_capture_come_back() -> None:
-    texts = {
-        'name': 'X',
-        'memory_total': '5 GiB',
-        'memory_used': '3 KiB',
-        'fabric_state': 'Completed',
-        'fabric_clique_id': '0',
-        'fabric_bandwidth': 'Degraded',
-        'fabric_route_unhealthy': 'True',
-        'fabric_access_timeout_recovery': 'False',
-    }
-    mig = {'index': '0', 'copy': '3', 'memory_total': '40448 MiB'}
-    processes = [{'pid': pid, 'used_memory': '1 MiB'} for pid in ('4294967296', 'x', '7')]
-    capture = Capture('580.1', '', [CapturedGpu(texts, [mig], processes)])
-    scenario = scenario_of_capture(capture)
-    assert scenario.gpus[0].migs[0].profile == '3g.40gb'
-    with simulation.machine(scenario):
-        ran = CommandRun(main, f'--gpu={",".join(texts)}', '--format=csv,noheader')
-        assert Device(0).memory_used() == 3 << 10
-        assert [*Device(0).processes()] == [7]
-    assert ran.out == 'X, 5120 MiB, 1 MiB, Completed, 0, Degraded, True, False\n'
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import inspect
-import sys
 from typing import Any, Callable
 
 import pynvml
 import pytest
 
-from nvitop import select_devices, simulation
+from nvitop import simulation
 from nvitop.simulation.simulated_system import FIRST_FIXED_PID
 from tests.simulation.conftest import handle, needs, text
 
@@ -113,27 +112,6 @@ def test_traffic_counters_grow_at_the_reported_throughput(start: Start) -> None:
     assert all_links == pytest.approx(18 * one_link, rel=0.01)
     throughput = pynvml.nvmlDeviceGetPcieThroughput(handle(), pynvml.NVML_PCIE_UTIL_TX_BYTES)
     assert pcie / 1000 == pytest.approx(throughput, rel=0.02)
-
-
-def test_every_field_value_has_its_own_return_code(start: Start) -> None:
-    machine = start()
-    machine.set(gpu=0, nvlink_down_count=1, memory_temperature='N/A')
-    values = pynvml.nvmlDeviceGetFieldValues(
-        handle(),
-        [
-            pynvml.NVML_FI_DEV_NVLINK_LINK_COUNT,
-            pynvml.NVML_FI_DEV_MEMORY_TEMP,
-            (pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 17),
-            (pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 18),
-            9999,
-        ],
-    )
-    assert [value.nvmlReturn for value in values] == [0, 3, 3, 2, 2]
-    assert values[0].value.uiVal == 18
-    assert values[0].timestamp == 1_000_000_000_000
-    assert not pynvml.nvmlDeviceGetNvLinkState(handle(), 17)
-    with pytest.raises(pynvml.NVMLError_InvalidArgument):
-        pynvml.nvmlDeviceGetFieldValues(handle(), [])
 
 
 @needs('nvmlGpmMetricsGet')
@@ -254,34 +232,3 @@ def test_mig_devices_have_gaps_and_change_with_time(start: Start) -> None:
     machine.set(gpu=0, mig_mode=False)
     assert mig_indices(0) == []
     assert mig_indices(2) == []
-
-
-SHOWN = """
-[[gpu]]
-model = "H100"
-[host]
-cpus = 8
-memory = "64 GiB"
-[[process]]
-command = ["python3", "train.py"]
-gpus = [0]
-user = "ann"
-memory = "8 GiB"
-cpu = 118.6
-host_memory = "16 GiB"
-started = "2h"
-threads = 12
-[[process]]
-command = ["listed.exe"]
-gpus = [0]
-state = "listed"
-pid = 4194000
-"""
-
-
-@pytest.mark.skipif(sys.platform == 'win32', reason='needs real children')
-def test_memory_of_a_simulated_user_counts_as_free() -> None:
-    source = SHOWN + '[[gpu]]\nmodel = "H100"\n'
-    with simulation.machine(simulation.parse_scenario(source, name='shown')):
-        assert select_devices(min_free_memory='75GiB', sort=False) == [1]
-        assert select_devices(min_free_memory='75GiB', sort=False, free_accounts='ann') == [0, 1]

@@ -54,14 +54,6 @@ def children() -> list[psutil.Process]:
     return [child for child in psutil.Process().children() if child not in _others]
 
 
-def test_call_after_the_machine_stopped_starts_no_process(start: Start) -> None:
-    machine = start(ONE_PROCESS.format(more=''), processes='real')
-    (task,) = machine.world.tasks
-    machine.stop()
-    assert machine.world.pids.pid(task) is None
-    assert children() == []
-
-
 @posix_only
 def test_process_is_shown_with_the_values_of_the_scenario_and_runs_as_this_user(
     start: Start,
