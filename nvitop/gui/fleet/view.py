@@ -23,7 +23,7 @@ from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Styl
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import list_sort, order_arrow
-from nvitop.gui.state.navigation import current_line, lines_layout
+from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.table import Content, draw_table
 from nvitop.gui.view.text import draw_message, draw_section
@@ -144,8 +144,9 @@ def margins(state: AppState) -> tuple[int, int]:
 
 
 def draw_list(buf: Buffer, state: AppState, _: History) -> None:
-    rows, layout, fleet = listed(state), lines_layout(state), fleet_of(state)
-    name, cursor = LISTS[state.screen], current_line(state)
+    layout, fleet = lines_layout(state), fleet_of(state)
+    rows = layout.lines
+    name, cursor = LISTS[state.screen], layout.line
     where = ''
     if layout.length > layout.area.height > 0:
         where = f'{layout.shown.start + 1}–{layout.shown.stop} of {layout.length:,}'

@@ -18,7 +18,7 @@ from nvitop.gui.state.app_state import (
     withdraw_notice,
 )
 from nvitop.gui.state.lists import process_lines, relist, uses_of_devices
-from nvitop.gui.state.navigation import current_line, go_to_line, line_count, lines_layout
+from nvitop.gui.state.navigation import current_line, go_to_line, lines_layout
 from nvitop.gui.state.process_rows import contains, matches, matches_host_process, parse_query
 
 #: Maximum number of characters.
@@ -175,7 +175,8 @@ def _hits(state: AppState, text: str) -> list[int]:
     hits = [line for line, is_hit in enumerate(found) if is_hit]
     if state.spec.has_cursor:
         return hits
-    last = max(0, line_count(state) - lines_layout(state).visible)
+    layout = lines_layout(state)
+    last = max(0, layout.length - layout.visible)
     return sorted({min(line, last) for line in hits})
 
 

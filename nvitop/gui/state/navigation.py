@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, Sequence, cast
 
 from nvitop.basics.text import exact_word, filter_words, split_word
 from nvitop.gui.model.choices import Screen
@@ -29,11 +29,16 @@ class ListLayout(NamedTuple):
 
     #: The rows available for lines.
     area: Rect
-    #: Number of lines, and index of the first one on the screen.
-    length: int
+    lines: Sequence[Any]
+    #: Index of the selected line, and of the first one on the screen.
+    line: int | None
     scroll_y: int
     #: Rows of a line.
     line_height: int = 1
+
+    @property
+    def length(self) -> int:
+        return len(self.lines)
 
     @property
     def visible(self) -> int:
@@ -51,59 +56,57 @@ class ListLayout(NamedTuple):
         return line if self.area.y <= y < self.area.bottom and line < self.length else None
 
 
-def line_count(state: AppState) -> int:
-    return len(state.spec.lines(state.inner))
-
-
 def current_line(state: AppState) -> int | None:
     """Return the index of the selected line, or of the one in its place if it has left.
 
     ``None`` if no line is selected, which only some lists allow.
     """
+    return _selected(state, state.spec.lines(state.inner))
+
+
+def _selected(state: AppState, lines: Sequence[Any]) -> int | None:
     spec, position = state.spec, state.position
-    lines, key_of = spec.lines(state.inner), spec.key_of
-    if key_of is not None and position.key is not None:
-        found = (i for i, line in enumerate(lines) if key_of(line) == position.key)
-        index = next(found, None)
-        if index is not None:
-            return index
+    if spec.key_of is not None and position.key is not None:
+        for index, line in enumerate(lines):
+            if spec.key_of(line) == position.key:
+                return index
     return None if spec.can_deselect else max(0, min(position.cursor, len(lines) - 1))
 
 
-def lines_layout(state: AppState) -> ListLayout:
+def lines_layout(state: AppState, lines: Sequence[Any] | None = None) -> ListLayout:
     """Return the places of the lines.
 
     The first line on the screen is as near to the position as possible with the selected one in view.
     """
     spec, inner = state.spec, state.inner
+    lines = spec.lines(inner) if lines is None else lines
     top, bottom = spec.margins(inner) if spec.margins is not None else (0, 0)
     area = Rect(0, top, inner.width, max(0, inner.body_height - top - bottom))
-    visible, count = area.height // spec.line_height, line_count(state)
-    scroll_y = state.position.scroll_y
-    line = current_line(state) if spec.has_cursor else None
-    if line is not None:
+    visible, scroll_y = area.height // spec.line_height, state.position.scroll_y
+    line = _selected(state, lines)
+    if line is not None and spec.has_cursor:
         scroll_y = max(line + 1 - visible, min(scroll_y, line))
-    scroll_y = max(0, min(scroll_y, count - visible))
+    scroll_y = max(0, min(scroll_y, len(lines) - visible))
     if inner is not state:
         area = area._replace(x=state.margin, y=area.y + 1)
-    return ListLayout(area, count, scroll_y, spec.line_height)
+    return ListLayout(area, lines, line, scroll_y, spec.line_height)
 
 
 def go_to_line(state: AppState, line: int) -> AppState:
     """Select the line nearest to an index, and scroll it into view."""
-    scroll_y = lines_layout(state).scroll_y if state.spec.has_cursor else line
-    return select_line(state, line, scroll_y)
+    layout = lines_layout(state)
+    return _select_line(state, layout, line, layout.scroll_y if state.spec.has_cursor else line)
 
 
-def select_line(state: AppState, line: int, scroll_y: int) -> AppState:
+def _select_line(state: AppState, layout: ListLayout, line: int, scroll_y: int) -> AppState:
     """Select the line nearest to an index; ``scroll_y`` is the first one on the screen if possible."""
-    spec, lines = state.spec, state.spec.lines(state.inner)
+    spec, lines = state.spec, layout.lines
     if not lines:
         return state
     line = max(0, min(line, len(lines) - 1))
     key = None if spec.key_of is None else spec.key_of(lines[line])
     moved = state.at(state.position._replace(key=key, cursor=line, scroll_y=scroll_y))
-    scroll_y = lines_layout(moved).scroll_y
+    scroll_y = lines_layout(moved, lines).scroll_y
     line = line if spec.has_cursor else scroll_y
     return moved.at(moved.position._replace(cursor=line, scroll_y=scroll_y))
 
@@ -300,15 +303,13 @@ def move_by_lines(state: AppState, step: int) -> Result:
     """Move by a number of lines, or of GPUs while one is selected; ring the bell at the end."""
     if moves_gpus(state):
         return _move_by_devices(state, step)
-    spec = state.spec
-    if not spec.has_lines:
+    if not state.spec.has_lines:
         return state, ()
-    line = current_line(state)
-    if line is None:
-        moved = go_to_line(state, 0 if step > 0 else line_count(state) - 1)
-    else:
-        moved = go_to_line(state, line + step)
-    if spec.can_deselect and current_line(moved) == line:
+    layout = lines_layout(state)
+    line = layout.line
+    to = (0 if step > 0 else layout.length - 1) if line is None else line + step
+    moved = go_to_line(state, to)
+    if state.spec.can_deselect and (not layout.lines or moved.position.cursor == line):
         return moved, (RingBell(),)
     return moved, ()
 
@@ -341,13 +342,16 @@ def scroll_by_lines(state: AppState, step: int) -> Result:
     """Scroll, and select another line if the selected one leaves the screen. Other lists move by lines."""
     if not state.spec.can_deselect:
         return move_by_lines(state, step)
-    layout, line = lines_layout(state), current_line(state)
+    layout = lines_layout(state)
+    line = layout.line
     wanted = max(0, min(layout.scroll_y + step, layout.length - layout.visible))
     if wanted == layout.scroll_y:
         return state, (RingBell(),)
     if line is None or not layout.visible:
         return state.at(state.position._replace(scroll_y=wanted)), ()
-    return select_line(state, max(wanted, min(line, wanted + layout.visible - 1)), wanted), ()
+    return _select_line(
+        state, layout, max(wanted, min(line, wanted + layout.visible - 1)), wanted
+    ), ()
 
 
 def move_to(state: AppState, line: int) -> Result:

@@ -101,7 +101,7 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
         draw_message(buf, layout.area, safe(environ.error or text), style)
         return
     lines = environ_lines(environ)
-    cursor, scroll_x = current_line(state), shown_scroll_x(state)
+    cursor, scroll_x = layout.line, shown_scroll_x(state)
     for line in layout.shown:
         _draw_line(buf, layout.row_of(line), lines[line], scroll_x, is_cursor=line == cursor)
 

@@ -15,7 +15,7 @@ from nvitop.gui.state.actions import columns_in_order
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.help_contents import help_lines
 from nvitop.gui.state.keymap import HelpEntry
-from nvitop.gui.state.navigation import current_line, lines_layout
+from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.table import draw_table
 
@@ -106,5 +106,5 @@ def draw_columns(buf: Buffer, state: AppState) -> None:
         columns_in_order(state),
         style_of=lambda name: PLAIN if name in shown else DIM,
         first=layout.scroll_y,
-        cursor=current_line(state),
+        cursor=layout.line,
     )

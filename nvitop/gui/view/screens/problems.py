@@ -6,6 +6,8 @@ The events screen of a replay: what happened, and when.
 
 from __future__ import annotations
 
+from typing import Sequence
+
 from nvitop.basics.units import format_time
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.table import Column
@@ -13,8 +15,7 @@ from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, ERROR, PLAIN, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lists import listed_problems
-from nvitop.gui.state.navigation import current_line, lines_layout
+from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.problems import ProblemCount, problem_lines
 from nvitop.gui.state.process_rows import is_on
 from nvitop.gui.view.hints import draw_screen_title
@@ -62,7 +63,8 @@ def _severity(line: ProblemCount) -> tuple[str, str, Style]:
 
 def draw_problems(buf: Buffer, state: AppState) -> None:
     """Draw the screen: a card of two rows for each problem, and the selected one in full."""
-    lines, layout, cursor = listed_problems(state), lines_layout(state), current_line(state)
+    layout = lines_layout(state)
+    lines, cursor = layout.lines, layout.line
     draw_screen_title(buf, state, [_title(lines), 'Problems'])
     is_wide = buf.width >= _WIDE
     widest = max((cell_width(safe(each.where)) for each in lines if each.is_failure), default=0)
@@ -110,7 +112,7 @@ def _draw_card(buf: Buffer, y: int, line: ProblemCount, state: AppState, subject
     buf.write(left, y + 1, clip(safe(line.action), max(0, buf.width - left)), DIM)
 
 
-def _title(lines: tuple[ProblemCount, ...]) -> str:
+def _title(lines: Sequence[ProblemCount]) -> str:
     failures = [line.is_current for line in lines if line.is_failure]
     now, past = sum(failures), len(failures) - sum(failures)
     return f'Problems {now} now' + (f', {past} past' if past else '') if failures else 'No problems'
@@ -176,7 +178,7 @@ def draw_events(buf: Buffer, state: AppState) -> None:
             DIM if event.kind in _RECORDER else WARNING if event.kind in _BAD else PLAIN
         ),
         first=layout.scroll_y,
-        cursor=current_line(state),
+        cursor=layout.line,
     )
     if not state.events:
         draw_message(buf, layout.area, 'No events', DIM)

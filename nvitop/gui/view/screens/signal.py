@@ -8,7 +8,7 @@ from nvitop.gui.render.theme import DIM, TITLE, Role, Style
 from nvitop.gui.render.width import clip
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.dialog import SIGNAL_KEYS, SIGNALS, command_lines, note_lines, question
-from nvitop.gui.state.navigation import current_line, lines_layout
+from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.text import draw_bar_row, draw_text
 
@@ -37,7 +37,8 @@ def draw_signal(buf: Buffer, state: AppState) -> None:
         x += width + 1
     for y, note in enumerate(note_lines(state), 2):
         buf.write(1, y, note, TITLE)
-    layout, cursor = lines_layout(state), current_line(state)
+    layout = lines_layout(state)
+    cursor = layout.line
     for line in layout.shown:
         text, y = clip(f' {lines[line]}', buf.width), layout.row_of(line)
         if line == cursor:

@@ -19,7 +19,7 @@ from nvitop.gui.render.theme import DIM, HEADING, IDLE, OWN, PLAIN, WARNING, Rol
 from nvitop.gui.render.width import safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import list_sort, listed_users, order_arrow
-from nvitop.gui.state.navigation import current_line, lines_layout
+from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.process_rows import UserSummary, processes_of
 from nvitop.gui.view.charts import draw_ruler, draw_series, history_x
 from nvitop.gui.view.hints import draw_screen_title
@@ -100,7 +100,8 @@ def detail_height(state: AppState) -> int:
 
 def draw_users(buf: Buffer, state: AppState, history: History) -> None:
     by_owner = state.sums_by_owner
-    users, layout, cursor = listed_users(state), lines_layout(state), current_line(state)
+    layout = lines_layout(state)
+    users, cursor = layout.lines, layout.line
     _draw_title(buf, state, len(users))
     if not users:
         is_known = state.shown.sequence
