@@ -38,22 +38,6 @@ PEER = os.environ.get('NVITOP_PEER', '')
 ROOT = SHARE.parent
 PROGRAM = ROOT / 'tests' / 'peers' / 'program.py'
 
-#: A GPU that is held but idle, and one whose values do not change.
-HELD = """
-[driver]
-version = "580.65.06"
-cuda = "13.0"
-[[gpu]]
-count = 2
-model = "H100"
-[[process]]
-gpus = [0, 1]
-user = "ann"
-command = ["python3", "notebook.py"]
-memory = "40 GiB"
-sm = 0
-started = "3h"
-"""
 #: GPUs that fail with Xid 79, are missing, lost, and hot. Those of the scenario of faults recover.
 BROKEN = """
 [driver]
@@ -80,29 +64,6 @@ at = 0
 gpus = [3]
 set = { temperature = 95, clock_event_reasons = ["hw-slowdown", "hw-thermal-slowdown"] }
 """
-#: Pods on a GPU in MIG mode.
-PODS = """
-[driver]
-version = "580.65.06"
-cuda = "13.0"
-[[gpu]]
-model = "H100"
-[[gpu.mig]]
-profile = "3g.40gb"
-gpu_instance_id = 1
-[[gpu.mig]]
-profile = "3g.40gb"
-gpu_instance_id = 2
-[[process]]
-gpus = [0]
-mig = 1
-user = "10001"
-command = ["python", "-m", "vllm.entrypoints.openai.api_server"]
-memory = "30 GiB"
-sm = 40
-cgroup = "0::/kubepods.slice/kubepods-pod5ba385ca_b6e6_4246_bd66_d48d429dbc12.slice/cri-containerd-9ec39b91f3d70e1beff50a308f77067065ea6be0d91a3378375056cd4422cf3d.scope"
-container_log = "chat-0_serving_vllm-9ec39b91f3d70e1beff50a308f77067065ea6be0d91a3378375056cd4422cf3d.log"
-"""
 #: Alerts about changes over a longer time, which only promtool tests.
 LATER = ('NvitopGpuCountFell', 'NvitopGpuNvlinkErrors')
 #: Name of the machine → scenario; ``None``: a machine without a driver.
@@ -113,9 +74,7 @@ MACHINES: dict[str, str | None] = {
     'old-driver': 'old-driver',
     'cluster-node': 'cluster-node',
     'none': None,
-    'held': HELD,
     'broken': BROKEN,
-    'pods': PODS,
 }
 
 
@@ -273,7 +232,7 @@ def test_queries_for_dcgm_have_the_values_of_own_series(
     prometheus: str, theirs: str, ours: str
 ) -> None:
     values = {}
-    for name in ('dgx-h100', 'mig', 'pods'):
+    for name in ('dgx-h100', 'mig', 'cluster-node'):
         pair = []
         for query_ in (theirs, ours):
             text = re.sub(r'\b((?:DCGM|nvitop)_\w+)', rf'\1{{machine="{name}"}}', query_)
