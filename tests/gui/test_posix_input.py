@@ -38,12 +38,6 @@ def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[PosixInput, int]
         os.close(write)
 
 
-def test_escape_is_a_key_after_the_delay(keyboard: tuple[PosixInput, int]) -> None:
-    source, write = keyboard
-    os.write(write, b'\x1b')
-    assert source.wait(PATIENCE) == [KeyPressed('Esc')]
-
-
 @pytest.mark.parametrize('cut', [1, 2, 3, 4, 10, 24])
 def test_reply_about_the_background_in_two_reads_is_no_key(
     keyboard: tuple[PosixInput, int], cut: int
@@ -87,14 +81,6 @@ def test_escape_is_not_late_in_a_terminal_that_never_replies(
     now += 2 * PATIENCE
     os.write(write, b'\x1b')
     assert source.wait(0.5) == [KeyPressed('Esc')]
-
-
-def test_other_threads_can_wake_the_wait(keyboard: tuple[PosixInput, int]) -> None:
-    source, _ = keyboard
-    thread = threading.Thread(target=source.wake)
-    thread.start()
-    assert source.wait(None) == []
-    thread.join()
 
 
 def test_many_wakes_do_not_block(keyboard: tuple[PosixInput, int]) -> None:
