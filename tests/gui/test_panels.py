@@ -1,0 +1,504 @@
+"""The panels of the main screen: texts and styles of rows, how they share the screen, and what stays in its place."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nvitop.basics.units import GiB
+from nvitop.gui.model.choices import GraphState, MainState, ProcessFilter, Screen, Sort, ViewState
+from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths
+from nvitop.gui.model.device_rows import answers, device_rows, fold_free
+from nvitop.gui.model.main_rows import DEVICE_FRAME, MainRows, full_height, main_rows
+from nvitop.gui.model.table import Item, fit
+from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.theme import PLAIN, Role, Style
+from nvitop.gui.state.app_state import AppState, ListPosition
+from nvitop.gui.state.events import Resized
+from nvitop.gui.state.lists import panel_rows, relist
+from nvitop.gui.state.process_rows import fold, group_by_job, job_key
+from nvitop.gui.view.charts import Ruler
+from nvitop.gui.view.frame import draw_frame
+from nvitop.gui.view.panels.device import DeviceView, draw_devices
+from nvitop.gui.view.panels.device_full import draw_full_devices
+from nvitop.gui.view.panels.process import Limits, ProcessView, draw_processes
+from nvitop.gui.view.text import draw_mono_bars
+from nvitop.owner.types import Layer, Owner, make_owner
+from nvitop.sampling.history import History
+from nvitop.sampling.types import PROCESSES, DeviceSample, Problem, ProcessSample, Sample
+from tests.gui.drawing import lines_of, state_on
+from tests.gui.driving import after, arrived, press, pressed, state_of
+from tests.gui.samples import GIB, MIB, SAMPLES, gpu, history_of, machine, mig, process
+
+_WARNING, _WARNING = Style(Role.ERROR, bold=True), Style(Role.WARNING, bold=True)
+
+
+def panel(
+    sample: Sample,
+    width: int = 100,
+    lines: int = 1,
+    *,
+    full: bool = False,
+    history: History | None = None,
+    metric: str = 'gpu_utilization',
+) -> Buffer:
+    rows = device_rows(sample)
+    ruler = None if history is None else Ruler(history)
+    shown = DeviceView(sample, ruler, GraphState(metric))
+    height = full_height(rows) if full else DEVICE_FRAME + lines * len(rows)
+    buffer = Buffer(width, height)
+    if full:
+        draw_full_devices(buffer, buffer.area, rows, ViewState(), shown)
+    else:
+        arranged = MainRows(height, 0, 0, fold_free(rows)._replace(rows=rows, free=()), lines)
+        draw_devices(buffer, Rect(0, 0, width, height), arranged, shown)
+    return buffer
+
+
+def device_lines_of(device: DeviceSample, lines: int = 1, width: int = 100) -> list[str]:
+    return panel(machine(device), width, lines).lines()[2:]
+
+
+def styles_of(buffer: Buffer, text: str) -> set[Style]:
+    return {
+        style for y in range(buffer.height) for _, drawn, style in buffer.row(y) if text in drawn
+    }
+
+
+def device_history_of(sample: Sample, count: int = 60) -> History:
+    history = History()
+    for second in range(count):
+        history.record(sample._replace(monotonic=1000.0 + second, sequence=second + 1))
+    return history
+
+
+def test_columns_without_any_value_give_up_their_place() -> None:
+    silent = gpu(0, 'A', temperature_celsius=None, power_usage_mw=None)
+    heading = panel(machine(silent), 160).lines()[1].split()
+    assert not {'TEMP', 'POWER', 'NAME'} & {*heading}
+    other = gpu(1, 'B', temperature_celsius=30)
+    assert {'TEMP', 'NAME'} <= {*panel(machine(silent, other), 160).lines()[1].split()}
+
+
+def test_ruler_names_times_that_are_complete_and_a_chosen_metric() -> None:
+    sample = machine(gpu(0, 'A', gpu_utilization_percent=50), gpu(1, 'A'))
+    heading = panel(sample, 120, 2, history=device_history_of(sample)).lines()[1]
+    assert re.search(r'UTIL +(┬90s +)?┬60s +┬30s +now │$', heading)
+    heading = panel(
+        sample, 120, 2, history=device_history_of(sample), metric='power_usage'
+    ).lines()[1]
+    assert re.search(r'UTIL +POWER +(┬90s +)?┬60s +┬30s +now │$', heading)
+
+
+def test_free_mig_device_does_not_fill_with_the_memory_of_its_neighbor() -> None:
+    parent = SAMPLES['mig'].devices[0]
+    parts = [mig(parent, i, '1c.4g.40gb', 1, 40 * GIB, 11 * GIB) for i in (0, 1)]
+    running = (process(parts[0], 3, 'x', username='dave', gpu_memory_bytes=11 * GIB),)
+    sample = machine(parent, *parts, processes=running)
+    used, free = panel(sample, 120, history=device_history_of(sample)).lines()[3:]
+    assert '11.0/40' in used
+    assert re.search(' - +MEM ▂', used)
+    assert 'MEM' not in free
+    assert 'free' in free
+    assert 'shared' in free
+    assert '▇' not in free
+
+
+@pytest.mark.parametrize('full', [False, True])
+def test_device_that_never_responded_shows_the_reason_once(full: bool) -> None:
+    device = SAMPLES['lost'].devices[1]
+    nameless = device.info._replace(name=None, bus_id=None)
+    device = device._replace(info=nameless, status='lost', reason='GPU is lost')
+    text = ' '.join(panel(machine(device), full=full).lines())
+    assert text.count('GPU is lost') == full
+    assert full or 'Reboot, or reset it' in text
+    assert 'N/A' not in text
+
+
+def answer(*devices: DeviceSample, processes: tuple[ProcessSample, ...] = ()) -> list[str]:
+    rows = device_rows(machine(*devices, processes=processes))
+    return [each.forms[0] for each in answers(rows)]
+
+
+def test_first_line_names_free_held_busy_and_broken_gpus() -> None:
+    gpus = [
+        gpu(i, 'A', gpu_utilization_percent=90 if i in (0, 1) else 0, memory_used_bytes=0)
+        for i in range(5)
+    ]
+    gpus[3] = gpus[3]._replace(remapped_rows_pending=True)
+    running = tuple(
+        process(gpus[i], i + 1, 'x', username='ann', gpu_memory_bytes=GiB) for i in (0, 1)
+    )
+    holder = process(gpus[2], 9, 'x', username='carol', gpu_memory_bytes=40 * GiB)
+    holder = holder._replace(gpu_idle_seconds=3600.0)
+    assert answer(*gpus, processes=(*running, holder)) == [
+        '1 free: GPU 4',
+        '1 held: GPU 2 carol 1h',
+        '2 busy: ann 0,1',
+        '! GPU 3 pending row remapping',
+    ]
+    assert answer(gpus[0], processes=running[:1]) == ['no GPU free', '1 busy: ann 0']
+
+
+def test_full_form_marks_a_finding_in_red() -> None:
+    hot = gpu(0, 'A', temperature_celsius=93, sm_clock_mhz=1005, gpu_utilization_percent=87)
+    hot = hot._replace(info=hot.info._replace(temperature_slowdown_threshold_celsius=89))
+    for width in (79, 110, 160):
+        buffer = panel(machine(hot), width, full=True)
+        assert styles_of(buffer, 'hot') == styles_of(buffer, '93°C') == {_WARNING}
+        # The mark does not replace the percentage at the bar.
+        assert '\n'.join(buffer.lines()[1:]).count('87%') == 1 + (width > 100)
+
+
+def test_full_form_has_columns_for_state_and_user() -> None:
+    device = gpu(0, 'A', gpu_utilization_percent=87, clock_event_reasons=('sw_power_cap',))
+    part = mig(gpu(1, 'A', mig_mode='Enabled'), 0, '1g.10gb', 1, 10 * GIB, GIB)
+    owner = make_owner((Layer('slurm', '7'),))
+    running = (
+        process(device, 1, 'x', username='carol', gpu_memory_bytes=2 * MIB, owner=owner),
+        process(device, 2, 'x', username='bob', gpu_memory_bytes=MIB),
+        process(part, 3, 'x', username='dave', gpu_memory_bytes=MIB),
+    )
+    lines = panel(machine(device, part, processes=running), 79, full=True).lines()
+    state, user = lines[1].index('State'), lines[1].index('User')
+    assert lines[4][state:].startswith('busy ')
+    assert lines[4][user:].startswith('carol +1 ')
+    assert lines[7][user:].startswith('dave ')
+
+
+@pytest.mark.parametrize(
+    ('lines', 'mono', 'percent', 'expected'),
+    [
+        (1, False, 55.0, '▇' * 16),
+        (2, False, 55.0, '████████▊███████'),
+        (2, True, 55.0, '█████████░░░░░░░'),
+        (1, True, 55.0, '▇▇▇▇▇▇▇▇▇░░░░░░░'),
+        (1, False, 1.0, '▏' + '▇' * 15),
+        (1, True, 1.0, '▏' + '░' * 15),
+        (1, False, 0.0, '▇' * 16),
+    ],
+)
+def test_bar_has_no_notch_no_hole_and_no_empty_track_of_a_small_value(
+    lines: int, mono: bool, percent: float, expected: str
+) -> None:
+    buffer = panel(machine(gpu(0, 'A', memory_percent=percent), gpu(1, 'A')), 120, lines)
+    if mono:
+        draw_mono_bars(buffer)
+    assert f' {expected} ' in buffer.lines()[2]
+
+
+@pytest.mark.parametrize(
+    ('width', 'state'),
+    [(40, 'remapping'), (80, 'busy remap'), (100, 'busy remap'), (160, 'busy remapping')],
+)
+def test_word_of_a_problem_is_shown_at_any_width(width: int, state: str) -> None:
+    wrong = gpu(0, 'A', gpu_utilization_percent=50, remapped_rows_pending=True)
+    sample = machine(wrong, processes=(process(wrong, 1, 'x'),))
+    assert f'0! {state} ' in panel(sample, width, history=device_history_of(sample)).lines()[2]
+    if width >= 100:
+        full = panel(sample, width, full=True).lines()[4]
+        assert '│ busy remap ' in full
+
+
+def test_first_line_keeps_the_problem_before_who_is_busy() -> None:
+    wrong = gpu(1, 'A', gpu_utilization_percent=50, remapped_rows_pending=True)
+    running = (process(wrong, 1, 'x', username='ann'),)
+    rows = device_rows(machine(gpu(0, 'A'), wrong, processes=running))
+    for room in (24, 30, 40):
+        texts = fit([*answers(rows), Item(('03:04',), rank=5)], room, 3)
+        assert '! GPU 1 remap' in texts or '! GPU 1 remapping' in texts, texts
+
+
+def test_facts_are_below_their_columns_and_those_that_a_model_lacks_are_left_out() -> None:
+    first = gpu(0, 'A', memory_utilization_percent=None, memory_temperature_celsius=50)
+    second = gpu(1, 'B', memory_utilization_percent=9, fan_speed_percent=56)
+    second = second._replace(info=second.info._replace(temperature_slowdown_threshold_celsius=89))
+    lines = panel(machine(first, second), 120, 4).lines()
+    state, user, util = (lines[1].index(title) for title in ('STATE', 'USER', 'UTIL'))
+    assert lines[3][state:].startswith('40°C ')
+    assert lines[4].strip('│ ') == 'mem 50°C'
+    assert lines[7][state:].startswith('40/89°C ')
+    assert lines[7][user:].startswith('110/700 W ')
+    assert lines[7][: util + 4].endswith(' 1410 MHz')
+    assert lines[8].split() == ['│', 'mem', 'bw', '9%', '│']
+    assert lines[8].index('mem bw') == user
+    assert lines[9].strip('│ ') == 'fan 56%'
+
+
+def test_problem_others_and_advice_are_below_the_job_and_not_below_the_bar() -> None:
+    good = gpu(0, 'A', clock_event_reasons=('sw_power_cap',), memory_used_bytes=9 * GiB)
+    wrong = gpu(1, 'A', remapped_rows_pending=True, memory_used_bytes=9 * GiB)
+    running = tuple(
+        process(wrong, pid, 'x', username=user, gpu_memory_bytes=pid * GiB)
+        for pid, user in ((2, 'ann'), (4, 'bob'))
+    )
+    for lines, width in ((2, 100), (3, 120), (4, 140), (4, 220), (6, 140)):
+        drawn = panel(machine(good, wrong, processes=running), width, lines).lines()
+        job, bar = drawn[1].index('JOB'), drawn[2].index('█')
+        power, problem = drawn[3][job:bar], drawn[lines + 3][job:bar]
+        assert power.startswith(('at its power limit ', 'clocks lowered to hold '))
+        assert problem.startswith('pending row remapping ')
+        text = ' '.join(line.strip('│ ') for line in drawn[lines + 3 :])
+        assert lines < 3 or 'reset -i 1)' in text
+        assert lines < 6 or 'Running work is not affected' in text
+        assert lines < 6 or drawn[lines + 4][job:].startswith('also ann 2.0 GiB ')
+
+
+def test_unknown_user_and_unknown_severity_are_no_guess_and_no_warning() -> None:
+    unreadable = gpu(3, 'A', gpu_utilization_percent=50)
+    problem = Problem(unreadable.key, 'temperature', 'Unknown Error', 'error')
+    sample = machine(unreadable, problems=(problem,))
+    (row,) = device_rows(sample)
+    assert (row.mark, row.mark_style) == ('unreadable', PLAIN)
+    forms = next(item.forms for item in answers([row]) if 'busy' in item.forms[0])
+    assert forms == ('1 busy: unknown user: 3', '1 busy: unknown 3', '1 busy')
+
+
+# The process panel: columns, styles and texts of its rows, and processes folded by job
+
+
+JOB = make_owner((Layer('session', '3'), Layer('slurm', '42', detail='0')))
+DIM = Style(Role.DIM)
+
+
+def process_panel(
+    sample: Sample,
+    width: int = 79,
+    columns: tuple[str, ...] = DEFAULT_COLUMNS,
+    room: int = 999,
+    **fields: Any,
+) -> Buffer:
+    blocks = group_by_job(sample.processes, Sort())
+    lines = fold(blocks, room)
+    listed = ProcessView(
+        lines,
+        columns,
+        column_widths(sample.processes),
+        len(sample.processes),
+        len(blocks),
+        len(sample.processes),
+    )._replace(**fields)
+    buffer = Buffer(width, 3 + max(1, len(lines)))
+    draw_processes(buffer, buffer.area, listed, sample)
+    return buffer
+
+
+def style_of(buffer: Buffer, text: str) -> Style:
+    return next(
+        style for y in range(buffer.height) for _, piece, style in buffer.row(y) if text in piece
+    )
+
+
+def ranks(*, owner: Owner | None = JOB) -> tuple[Sample, tuple[ProcessSample, ...]]:
+    """Return four GPUs with a job on them, and another process on the first."""
+    gpus = [gpu(i, 'A') for i in range(4)]
+    rows = [
+        process(each, 100 + i, f'python3 train.py --rank {i} --bf16', username='ann', owner=owner)
+        for i, each in enumerate(gpus)
+    ]
+    rows = [row._replace(gpu_memory_bytes=(i + 1) * GIB) for i, row in enumerate(rows)]
+    other = process(gpus[0], 7, 'vllm', username='bob', gpu_memory_bytes=9 * GIB)
+    return machine(*gpus, processes=(*rows, other)), (*rows, other)
+
+
+def test_keys_fold_tag_and_signal_a_job() -> None:
+    sample, rows = ranks()
+    own = tuple(row._replace(is_own=True) for row in rows)
+    state = pressed(state_of(sample._replace(processes=own), 120, 60, ViewState()), 'Down')
+    assert state.job == ('ann', 'slurm 42')
+    folded = pressed(state, 'Enter')
+    assert ['▸' in line for line in lines_of(folded)].count(True) == 1
+    assert lines_of(pressed(folded, 'Enter')) == lines_of(state)
+    tagged = pressed(state, 'Space')
+    assert tagged.main.tagged == {row.key for row in rows[:4]}
+    assert pressed(tagged, 'Up', 'Space').main.tagged == frozenset()
+    dialog = press(state, 'T')[0].dialog
+    assert dialog is not None
+    assert {target.key for target in dialog.targets} == {row.key for row in rows[:4]}
+
+
+def test_environment_needs_one_process_of_a_job() -> None:
+    state = pressed(state_of(ranks()[0], 120, 60, ViewState()), 'Down', 'e')
+    assert state.screen is Screen.MAIN
+    assert state.notices[-1].text == 'Select one of its processes'
+    assert pressed(state, 'Down', 'e').environ.pid == 100
+
+
+def test_selected_process_of_a_job_that_is_folded_for_want_of_room_selects_the_job() -> None:
+    sample, rows = ranks()
+    state = pressed(state_of(sample, 120, 60, ViewState()), 'Down', 'Down', 'Down')
+    assert state.selected == rows[1].key
+    assert after(state, Resized(80, 14)).job == ('ann', 'slurm 42')
+
+
+def test_idle_memory_is_amber() -> None:
+    device = gpu(0, 'A')
+    rows = tuple(
+        process(device, i, 'x', username=name, gpu_memory_bytes=GIB)._replace(gpu_idle_seconds=idle)
+        for i, name, idle in ((1, 'ann', 3600.0), (2, 'bob', 60.0))
+    )
+    buffer = process_panel(machine(device, processes=rows), 120)
+    assert style_of(buffer, '1h').role is Role.WARNING
+    assert style_of(buffer, '1m').role is Role.TEXT
+
+
+def test_machine_that_reports_no_processes_has_a_dim_note() -> None:
+    sample = SAMPLES['h100x8']._replace(processes=())
+    problems = tuple(Problem(device.key, PROCESSES, 'no list') for device in sample.devices)
+    row = process_panel(sample._replace(problems=problems)).row(0)
+    assert 'processes are not reported' in [text for _, text, style in row if style == DIM]
+    row = process_panel(sample._replace(problems=problems[1:])).row(0)
+    assert any('unreadable' in text for _, text, style in row if style != DIM)
+
+
+@pytest.mark.parametrize(
+    ('fields', 'wsl', 'message'),
+    [
+        ({'lines': (), 'total': None}, '', 'Looking for processes ...'),
+        ({'lines': (), 'total': 0}, 'Ubuntu', 'No process is running on a GPU (in WSL)'),
+        ({'lines': (), 'total': 7}, '', 'No match: 7 processes hidden by the filter'),
+        (
+            {'lines': (), 'total': 7, 'limits': Limits(ProcessFilter(pids=frozenset({1})))},
+            '',
+            'No match: 7 processes hidden by -p 1',
+        ),
+    ],
+)
+def test_empty_list_shows_the_reason(fields: dict[str, Any], wsl: str, message: str) -> None:
+    sample = SAMPLES['no-gpu']
+    sample = sample._replace(host=sample.host._replace(wsl=wsl))
+    lines = process_panel(sample, **fields).lines()
+    # There are no headings without any process; they stay while a filter hides all.
+    assert lines[1 + ('PID' in lines[1])] == f'│ {message}'.ljust(78) + '│'
+    assert ('PID' in lines[1]) == message.startswith('No match')
+
+
+# The main screen: how its panels share the rows, what stays in its place, and properties of any main screen
+
+
+COMPACT = ViewState(mode='compact')
+
+
+def state_with(
+    sample: Sample, width: int, height: int, main: MainState, view: ViewState = COMPACT
+) -> AppState:
+    return relist(state_on(sample, width, height, view=view)._replace(main=main))
+
+
+@pytest.mark.parametrize('count', [1, 2, 8, 16, 40])
+def test_processes_have_a_third_of_the_screen_and_free_gpus_are_seen_at_every_height(
+    count: int,
+) -> None:
+    busy = [gpu(i, 'A', gpu_utilization_percent=90) for i in range(count)]
+    devices = (*busy[: count // 2], *(gpu(i, 'A') for i in range(count // 2, count)))
+    sample = machine(*devices)
+    rows = device_rows(sample)
+    for height in range(9, 90):
+        panel = main_rows(rows, ViewState(), 100, height)
+        assert panel.devices + panel.host + panel.processes == height - 1
+        assert panel.processes >= height // 3
+        state = state_on(sample, 100, height)
+        lines = lines_of(state)
+        assert any('free' in line for line in lines[2 : 1 + panel.devices])
+        assert 'free' in lines[0]
+
+
+@given(
+    st.sampled_from(['h100x8', 'one', 'processes200', 'mig', 'workstation', 'lost']),
+    st.tuples(st.integers(40, 260), st.integers(8, 80)),
+    st.lists(
+        st.sampled_from(['\\ b Enter', '\\ ~', '0', '1', 'Down', '/ a', 'Esc', 'job', 'z']),
+        max_size=6,
+    ),
+)
+@settings(max_examples=60)
+def test_panels_stay_while_a_user_filters_or_selects_and_while_jobs_start_and_end(
+    name: str, size: tuple[int, int], steps: list[str]
+) -> None:
+    sample = SAMPLES[name]
+    state = state_on(sample, *size, view=ViewState())
+    before = panel_rows(state)
+    for number, step in enumerate(steps):
+        if step == 'job':
+            processes = sample.processes if number % 2 else sample.processes[:-1]
+            state = arrived(state, sample._replace(processes=processes))
+        else:
+            state = pressed(state, *step.split())
+        assert panel_rows(state)[:3] == before[:3]
+
+
+def test_other_rows_of_the_selected_process_are_marked() -> None:
+    sample = SAMPLES['one']
+    device = sample.devices[0]
+    twin = device._replace(key=device.key._replace(physical_index=1))
+    (process,) = sample.processes
+    other = process._replace(key=process.key._replace(device=twin.key))
+    stranger = other._replace(key=other.key._replace(start_time=1.0))
+    sample = sample._replace(devices=(device, twin), processes=(process, other, stranger))
+    state = state_with(sample, 80, 60, MainState()).at(ListPosition(process.key))
+    rows = [line[1] for line in lines_of(state) if str(process.key.pid) in line]
+    assert rows == [' ', '=', ' ']
+
+
+@pytest.mark.parametrize(('width', 'height'), [(80, 24), (120, 40), (180, 60)])
+def test_no_heading_moves_in_a_minute_in_which_jobs_start_and_end(width: int, height: int) -> None:
+    """The first sample has all jobs; later ones have some of them, with other values."""
+    sample = SAMPLES['h100x8']
+    state = state_on('h100x8', width, height, view=ViewState())
+    random = Random(1)
+    seen = set()
+    for second in range(60):
+        ended = {job_key(each) for each in sample.processes if random.random() < 0.2}
+        few = tuple(each for each in sample.processes if job_key(each) not in ended)
+        few = tuple(
+            each._replace(
+                gpu_memory_bytes=random.randrange(1 << 36),
+                cpu_percent=3 * random.random() ** 9 * 1e3,
+            )
+            for each in few
+        )
+        devices = tuple(
+            each._replace(
+                gpu_utilization_percent=random.randrange(101),
+                temperature_celsius=random.randrange(30, 90),
+                power_usage_mw=random.randrange(70_000, 700_000),
+            )
+            for each in sample.devices
+        )
+        moment = sample._replace(processes=few if second else sample.processes, devices=devices)
+        state = arrived(state, moment)
+        lines = draw_frame(state, history_of(moment, 5)).lines()
+        headings = [
+            (y, line) for y, line in enumerate(lines) if ' UTIL ' in line or ' COMMAND' in line
+        ]
+        titles = tuple(y for y, line in enumerate(lines) if line.startswith(('├', '╭', '╰')))
+        seen.add((tuple((y, line.rstrip('│ ')) for y, line in headings), titles))
+    assert len(seen) == 1, '\n'.join(line for each in seen for _, line in each[0])
+
+
+def test_low_screen_has_hints_in_place_of_its_border_and_room_for_another_gpu() -> None:
+    lines = lines_of(state_on('h100x8', 40, 12, view=ViewState(shows_hints=True)))
+    assert all(line.split()[1].startswith(str(gpu)) for gpu, line in enumerate(lines[3:7]))
+    assert lines[7].split()[1:3] == ['7', 'free']
+    assert lines[-1].split()[1] == 'Help'
+
+
+def test_host_without_values_says_so() -> None:
+    sample = SAMPLES['h100x8']
+    nothing = sample.host._replace(cpu_percent=None, memory_used_bytes=None)
+    text = '\n'.join(lines_of(state_on(sample._replace(host=nothing), 120, 60)))
+    assert 'CPU and memory of this host are not reported' in text
+    assert 'not reported' not in '\n'.join(lines_of(state_on(sample, 120, 60)))
+
+
+@pytest.mark.parametrize(
+    ('height', 'host', 'lines'), [(30, 1, 1), (40, 1, 2), (60, 3, 4), (80, 3, 6)]
+)
+def test_host_has_histories_if_everything_else_has_room(height: int, host: int, lines: int) -> None:
+    panel = panel_rows(state_on('h100x8', 120, height, view=ViewState()))
+    assert (panel.host, panel.lines) == (host, lines)
