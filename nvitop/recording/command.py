@@ -29,7 +29,7 @@ from nvitop.console.lifecycle import SIGNALED, CommandFailure, Interrupts
 from nvitop.console.messages import print_message
 from nvitop.platforms import default_recording
 from nvitop.platforms.kernel import HANGUP
-from nvitop.recording.lines import STANDARD, LineWriter
+from nvitop.recording.frames import STANDARD, LineWriter
 from nvitop.recording.recorder import DEFAULT_INTERVAL, RECORDED, Recorder
 from nvitop.recording.store import RecordingError, Retention
 from nvitop.sampling.plan import intervals

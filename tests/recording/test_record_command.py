@@ -14,7 +14,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.recording.command import Requests, main
-from nvitop.recording.lines import LineWriter
+from nvitop.recording.frames import LineWriter
 from nvitop.sampling.serialization import loads
 from tests.command_run import CommandRun
 from tests.programs import ROOT, file_size_limit, run_program, running_nvitop

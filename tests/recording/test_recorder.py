@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nvitop.recording.lines import LineWriter
+from nvitop.recording.frames import LineWriter
 from nvitop.recording.recorder import EARLIEST_TIME, Recorder
 from nvitop.recording.store import APPLICATION_ID, ROWS_PER_STEP, RecordingError, Retention, Store
 from nvitop.sampling.types import HostProcessSample

@@ -23,7 +23,7 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, Event, KeyPressed, SampleArrived, Travel
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
-from nvitop.recording.lines import LineWriter
+from nvitop.recording.frames import LineWriter
 from nvitop.recording.reader import Recording
 from nvitop.recording.recorder import Recorder
 from nvitop.recording.replay import NO_SIGNALS, SPEEDS, ReplaySource
