@@ -26,7 +26,7 @@ _SHARE, _PAGE_SHARE, _FEWEST, _ENOUGH = 3, 7, 8, 16
 _MOST_LINES, _MOST_MIG_LINES = 6, 3
 #: Rows of the host if there is room: its line, and the histories of its CPU and memory; if the only
 #: GPU is asleep, higher ones.
-_HOST_ROWS, _HOST_ROWS_ALONE = 3, 13
+_HOST_ROWS, _HOST_ROWS_ALONE = 3, 14
 #: Minimum width of a column of facts on the page of a GPU, and cells of the label of each.
 FACT_WIDTH, FACT_LABEL = 54, 13
 

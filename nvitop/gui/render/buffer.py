@@ -14,7 +14,7 @@ from nvitop.gui.render.theme import BARS, PLAIN, STATES, Role, Style
 from nvitop.gui.render.width import cell_width, cut, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     #: First column, text, style. A plain tuple because a frame has hundreds of them.
     Span = Tuple[int, str, Style]
@@ -196,12 +196,10 @@ class Buffer:
                 spans.extend(_split(x, text, style, area.x, area.right, new))
             self._replace(y, spans)
 
-    def translate(self, is_meant: Callable[[Style], bool], characters: Mapping[int, str]) -> None:
-        """Replace characters in text of such styles by others of the same width."""
+    def change(self, changed: Callable[[str, Style], tuple[str, Style]]) -> None:
+        """Replace each piece of text by another one of the same width, and its style."""
         for spans in self._rows:
-            for i, (x, text, style) in enumerate(spans):
-                if is_meant(style):
-                    spans[i] = (x, text.translate(characters), style)
+            spans[:] = [(x, *changed(text, style)) for x, text, style in spans]
 
     def row(self, y: int) -> tuple[Span, ...]:
         """Return the spans of a row from left to right. They do not overlap; gaps are empty."""

@@ -60,17 +60,23 @@ def draw_facts(buf: Buffer, area: Rect, facts: Iterable[tuple[str, str]], label_
 KEY = Style(Role.KEY, bold=True, italic=True)
 #: Empty parts of bars that have the color of the filled parts.
 _MONO_TRACKS = dict.fromkeys(map(ord, '▇█'), '░')
-#: Cells that are partly filled, in front of a background that is not that of the track. The smallest part
-#: stays: it may be all there is.
-_MONO_ENDS = {
-    ord(char): '█' if number >= 3 else '░' for number, char in enumerate(EIGHTHS) if number
-}
 
 
 def draw_mono_bars(buf: Buffer) -> None:
-    """Draw bars again for a terminal with too few colors for their tracks."""
-    buf.translate(lambda style: style.role is Role.TRACK, _MONO_TRACKS)
-    buf.translate(lambda style: style.back is Role.TRACK, _MONO_ENDS)
+    """Draw bars again for a terminal with too few colors for their tracks.
+
+    A cell that is partly filled becomes a whole one or a part of the track. The smallest part stays: it
+    may be all there is.
+    """
+
+    def changed(text: str, style: Style) -> tuple[str, Style]:
+        if style.role is Role.TRACK:
+            return text.translate(_MONO_TRACKS), style
+        if style.back is not Role.TRACK or text not in EIGHTHS[1:]:
+            return text, style
+        return ('█', style) if text in EIGHTHS[3:] else ('░', Style(Role.TRACK))
+
+    buf.change(changed)
 
 
 BORDER = Style(Role.BORDER)

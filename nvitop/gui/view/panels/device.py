@@ -48,7 +48,7 @@ from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
 #: Marks the device of the selected process, left of its index.
 _SELECTED_MARK = '►'
-#: Lines of a GPU from which the last third of them shows the history of its memory.
+#: Lines of a GPU from which the last one shows the history of its memory.
 _WITH_MEMORY = 5
 
 
@@ -153,6 +153,8 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
             or any(is_known(gpu, name) for gpu in gpus for name in column.metrics)
         )
     ]
+    # The power is below the user, and the bandwidth below that.
+    least = 8 if lines == 1 else max(8 if lines == 2 else 10, power_width(rows))
     wanted = {
         'name': _rounded(
             max(
@@ -162,7 +164,7 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
         ),
         'state': _rounded(widest['state'], 10) if lines == 1 else _rounded(widest['word'], 8),
         # The problem and facts are below.
-        'user': _rounded(widest['user'], 8 if lines < 3 else 10),
+        'user': _rounded(widest['user'], least),
         'job': _rounded(jobs, 24 if lines > 1 else 8) if jobs or lines > 1 else 0,
         'power': power_width(rows),
     }
@@ -232,7 +234,7 @@ def _draw_row(
         graph = Rect(history.x, y, history.width, area.height)
         metric, memory = (METRICS_BY_NAME[each] for each in (shown.graphs.metric, 'memory_percent'))
         if area.height >= _WITH_MEMORY and metric != memory and is_known(device, metric.name):
-            graph, below = graph.split_top(area.height - area.height // 3)
+            graph, below = graph.split_top(area.height - 1)
             _draw_history(buf, below, row, shown.ruler, memory, 100.0)
         _draw_history(buf, graph, row, shown.ruler, metric, top)
     if shown.marked is not None and is_on(shown.marked, device.key):

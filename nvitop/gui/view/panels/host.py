@@ -98,7 +98,7 @@ def _draw_below(
         buf.write(cells.x, area.y, 'CPU and memory of this host are not reported', DIM)
         return
     if graph is None:  # no GPU has a history, nor a ruler
-        graph = Cells(cells.x + _LABEL, cells.width - _LABEL)
+        graph = Cells(cells.x + len('CPU '), cells.width - len('CPU '))
         if ruler is not None:
             draw_ruler(buf, Rect(graph.x, area.y, graph.width, 1), ruler)
         area = area.inset(0, 1, 0, 0)
