@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Collection, Iterable, NamedTuple, Tuple, Union
+from typing import Collection, Iterable, Mapping, NamedTuple, Sequence, Tuple, Union
 
 from nvitop import api
 from nvitop.api import libnvml
@@ -27,14 +27,23 @@ _UUID = r'(?ai)(GPU|MIG)-[0-9A-Z/-]+'
 _BUS_ID = r'(?i)(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])'
 
 
-class _GpuNames(NamedTuple):
-    """Names of a GPU and of its MIG devices."""
+class _Names(NamedTuple):
+    """Names of a GPU or MIG device; ``''`` if they are unknown."""
 
-    uuid: str
-    bus_id: str
-    serial: str
-    #: MIG index → UUID.
-    mig: dict[int, str]
+    device: DeviceIndex
+    uuid: str = ''
+    bus_id: str = ''
+    serial: str = ''
+
+    def include(self, name: str) -> bool:
+        index = re.fullmatch(_INDEX, name)
+        if index is not None:
+            gpu, mig = index.groups()
+            return self.device == (int(gpu) if mig is None else (int(gpu), int(mig)))
+        if re.fullmatch(_UUID, name):
+            return self.uuid.lower().startswith(name.lower())
+        bus_id = _full_bus_id(name)
+        return self.bus_id == bus_id if bus_id else name.isalnum() and self.serial == name
 
 
 def split_names(names: str | int | Iterable[str | int | tuple[int, int]]) -> list[str]:
@@ -88,21 +97,22 @@ def match_devices(names: Iterable[str]) -> tuple[tuple[DeviceIndex, ...], tuple[
     count = call_with_limit(_count_gpus)
     to_read = _gpus_to_read(names, count)
     asleep = {gpu: power for gpu, power in enumerate(system().gpu_powers()) if power.is_asleep}
-    known, silent = _read_names(gpu for gpu in to_read if gpu not in asleep)
-    for gpu, power in asleep.items():
-        if gpu in to_read:
-            uuid = system().sleep_info(power.bus_id).uuid
-            known[gpu] = _GpuNames(uuid, _full_bus_id(power.bus_id), '', {})
-    if asleep and not all(_matches(name, count, known) for name in names):
-        known, silent = _read_names(to_read)  # this wakes them
+    #: GPU → its names, and those of its MIG devices.
+    known: dict[int, list[_Names]] = {gpu: [_Names(gpu)] for gpu in range(count)}
+    silent = _read_names(known, [gpu for gpu in to_read if gpu not in asleep])
+    for gpu in asleep.keys() & {*to_read}:
+        bus_id = asleep[gpu].bus_id
+        known[gpu] = [_Names(gpu, system().sleep_info(bus_id).uuid, _full_bus_id(bus_id))]
+    if asleep and not all(_find(name, known) for name in names):
+        silent = _read_names(known, to_read)  # this wakes them
     devices: dict[DeviceIndex, None] = {}
     problems = []
     for name in names:
-        matches = _matches(name, count, known)
+        matches = _find(name, known)
         if len(matches) == 1:
             devices[matches[0]] = None
         else:
-            problems.append(_explain(name, matches, count, known, silent))
+            problems.append(_explain(name, len(matches), known, silent))
     return tuple(devices), tuple(problems)
 
 
@@ -110,23 +120,14 @@ def match_measured(
     names: Iterable[str], devices: Iterable[DeviceSample]
 ) -> tuple[frozenset[DeviceKey], tuple[str, ...]]:
     """Find devices with these names among measured ones; also return the names that match none."""
-    keys: dict[DeviceIndex, DeviceKey] = {}
-    known: dict[int, _GpuNames] = {}
+    known = {}
     for key, info, *_ in devices:
-        if key.is_mig:
-            keys[key.physical_index, key.mig_index] = key
-            gpu = known.setdefault(key.physical_index, _GpuNames('', '', '', {}))
-            gpu.mig[key.mig_index] = key.uuid
-        else:
-            keys[key.physical_index] = key
-            bus_id = _full_bus_id(info.bus_id or '')
-            known[key.physical_index] = _GpuNames(key.uuid, bus_id, info.serial or '', {})
-    count = max(known, default=-1) + 1
-    matches = {name: _matches(name, count, known) for name in names}
-    matched = {keys[index] for indices in matches.values() for index in indices if index in keys}
-    return frozenset(matched), tuple(
-        name for name, indices in matches.items() if not any(index in keys for index in indices)
-    )
+        index = (key.physical_index, key.mig_index) if key.is_mig else key.physical_index
+        bus_id = '' if key.is_mig else _full_bus_id(info.bus_id or '')
+        known[key] = _Names(index, key.uuid, bus_id, '' if key.is_mig else info.serial or '')
+    matches = {name: [key for key, each in known.items() if each.include(name)] for name in names}
+    found = frozenset(key for keys in matches.values() for key in keys)
+    return found, tuple(name for name, keys in matches.items() if not keys)
 
 
 def _count_gpus() -> int:
@@ -146,79 +147,52 @@ def _gpus_to_read(names: Iterable[str], count: int) -> Collection[int]:
     return sorted(wanted)
 
 
-def _read_names(gpus: Iterable[int]) -> tuple[dict[int, _GpuNames], list[int]]:
-    """Names of GPUs by index, and the GPUs that do not respond."""
-    steps = {index: functools.partial(_names_of, index) for index in gpus}
-    outcomes = Watchdog('nvitop-start').run(steps, limit=NAMES_SECONDS)
-    for outcome in outcomes.values():
+def _read_names(known: dict[int, list[_Names]], gpus: Collection[int]) -> list[int]:
+    """Read the names of GPUs; return those that do not respond."""
+    steps = {gpu: functools.partial(_names_of, gpu) for gpu in gpus}
+    silent = []
+    for gpu, outcome in Watchdog('nvitop-start').run(steps, limit=NAMES_SECONDS).items():
         if not isinstance(outcome.error, (type(None), libnvml.NVMLError, TimeoutError)):
             raise outcome.error
-    known = {index: outcome.value for index, outcome in outcomes.items() if outcome.value}
-    silent = [
-        index
-        for index, outcome in outcomes.items()
-        if outcome.timed_out or isinstance(outcome.error, TimeoutError)
-    ]
-    return known, silent
+        if outcome.value:
+            known[gpu] = outcome.value
+        if outcome.timed_out or isinstance(outcome.error, TimeoutError):
+            silent.append(gpu)
+    return silent
 
 
-def _names_of(index: int) -> _GpuNames:
-    with stuck_calls.calling(index):
-        device = api.Device(index)
-        mig = {int(leaf.mig_index): str(leaf.uuid()) for leaf in device.mig_devices()}
+def _names_of(gpu: int) -> list[_Names]:
+    with stuck_calls.calling(gpu):
+        device = api.Device(gpu)
+        mig = [
+            _Names((gpu, int(leaf.mig_index)), str(leaf.uuid())) for leaf in device.mig_devices()
+        ]
         bus_id = _full_bus_id(device.bus_id())
-        return _GpuNames(str(device.uuid()), bus_id, str(device.serial()), mig)
+        return [_Names(gpu, str(device.uuid()), bus_id, str(device.serial())), *mig]
 
 
-def _matches(name: str, count: int, known: dict[int, _GpuNames]) -> list[DeviceIndex]:
-    index = re.fullmatch(_INDEX, name)
-    if index is not None:
-        gpu, mig = int(index.group(1)), index.group(2)
-        if mig is None:
-            return [gpu] if gpu < count else []
-        return [(gpu, int(mig))] if gpu in known and int(mig) in known[gpu].mig else []
-    if re.fullmatch(_UUID, name):
-        return _uuid_matches(name.lower(), known)
-    bus_id = _full_bus_id(name)
-    if bus_id:
-        return [gpu for gpu, names in known.items() if names.bus_id == bus_id]
-    is_serial = name.isalnum()
-    return [gpu for gpu, names in known.items() if is_serial and names.serial == name]
-
-
-def _uuid_matches(beginning: str, known: dict[int, _GpuNames]) -> list[DeviceIndex]:
-    if beginning.startswith('gpu-'):
-        return [gpu for gpu, names in known.items() if names.uuid.lower().startswith(beginning)]
-    return [
-        (gpu, mig)
-        for gpu, names in known.items()
-        for mig, uuid in names.mig.items()
-        if uuid.lower().startswith(beginning)
-    ]
+def _find(name: str, known: Mapping[int, Iterable[_Names]]) -> list[DeviceIndex]:
+    return [each.device for group in known.values() for each in group if each.include(name)]
 
 
 def _explain(
-    name: str,
-    matches: list[DeviceIndex],
-    count: int,
-    known: dict[int, _GpuNames],
-    silent: list[int],
+    name: str, count: int, known: Mapping[int, Sequence[_Names]], silent: Iterable[int]
 ) -> str:
     """Why a name is not that of exactly one device, and which devices there are."""
-    if matches:
-        return f'{name!r} matches {len(matches)} devices: give more of the UUID'
+    if count:
+        return f'{name!r} matches {count} devices: give more of the UUID'
     if not is_device_name(name):
         return f'unknown device {name!r}: expected {EXPECTED}'
     index = re.fullmatch(_INDEX, name)
     gpu = int(index.group(1)) if index and index.group(2) else -1
-    if gpu in known:
-        pairs = ', '.join(f'{gpu}:{mig}' for mig in known[gpu].mig)
+    if gpu in known and known[gpu][0].uuid:
+        pairs = ', '.join(split_names([each.device for each in known[gpu][1:]]))
         devices = f'the MIG devices {pairs}' if pairs else 'no MIG devices'
         return f'unknown device {name!r}: GPU {gpu} has {devices}'
     silence = ''.join(f'; GPU {gpu} is not responding' for gpu in silent)
     from nvitop.api.device.handles import gpu_range  # it needs the NVML binding
 
-    return f'unknown device {name!r}: this machine has {gpu_range(count)}{silence}'
+    return f'unknown device {name!r}: this machine has {gpu_range(len(known))}{silence}'
 
 
 def _full_bus_id(text: str) -> str:
