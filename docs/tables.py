@@ -15,14 +15,7 @@ from nvitop.api.device import Device
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS, METRICS_BY_NAME, PROCESS_METRICS
 from nvitop.console.commands import COMMANDS, NVISEL
 from nvitop.console.option_table import SETTINGS, make_parser
-from nvitop.exporter.dialects import (
-    DIALECT_NAMES,
-    DeviceRow,
-    GpuUse,
-    Observation,
-    SeriesOptions,
-    dialect,
-)
+from nvitop.exporter.dialects import DIALECT_NAMES, DeviceRow, Observation, SeriesOptions, dialect
 from nvitop.exporter.families import make_families, owner_properties
 from nvitop.exporter.pages import PROCESS_SERIES
 from nvitop.gui.model.choices import GRAPHS, Screen
@@ -277,7 +270,7 @@ def other_series() -> Iterator[str]:
     )
     options = SeriesOptions(processes=True, commands=True, owners=True)
     user = ('user', 'ann')
-    usage = {(): GpuUse(), (user,): GpuUse(), (user, *owner_properties(process).items()): GpuUse()}
+    usage = {holder: {} for holder in ((), (user,), (user, *owner_properties(process).items()))}
     lost = Observation(sample._replace(devices=(bad,)), options)
     found = {
         family.name: family

@@ -43,6 +43,11 @@ class Usage:
         #: Energy divided among the processes by utilization, else by memory.
         self.energy_mj = 0.0
 
+    def add(self, other: Usage) -> None:
+        """Add the use by another holder, or in another minute."""
+        for name, amount in vars(other).items():
+            setattr(self, name, getattr(self, name) + amount)
+
 
 class DeviceMinute:
     """One device in one minute."""

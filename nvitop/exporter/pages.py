@@ -12,10 +12,10 @@ import time
 from typing import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
 
 from nvitop.accounting.shares import NO_USER, UNKNOWN_USER, UsageKey
-from nvitop.accounting.usage import Meter, MinuteRows, Tick, add_tick
+from nvitop.accounting.usage import Meter, MinuteRows, Tick, Usage, add_tick
 from nvitop.api import host
 from nvitop.api.process import HostProcess
-from nvitop.exporter.dialects import Family, GpuUse, Observation, Point, SeriesOptions, has_driver
+from nvitop.exporter.dialects import Family, Observation, Point, SeriesOptions, has_driver
 from nvitop.exporter.families import (
     UNKNOWN,
     label_value,
@@ -88,10 +88,10 @@ class UsageCounters:
     def __init__(self, longest: float, *, owners: bool = False) -> None:
         self._meter = Meter(longest)
         self._with_owners = owners
-        self._totals: dict[Holder, GpuUse] = {}
+        self._totals: dict[Holder, Usage] = {}
         #: When each holder was last seen, in ascending order.
         self._seen: dict[Holder, float] = {}
-        self._late: collections.deque[tuple[float, dict[Holder, GpuUse]]] = collections.deque()
+        self._late: collections.deque[tuple[float, dict[Holder, Usage]]] = collections.deque()
 
     def add(self, sample: Sample) -> None:
         """Count the time since the last sample for those who held GPUs."""
@@ -101,16 +101,16 @@ class UsageCounters:
             uses = self._uses(sample, seconds, ticks)
             self._late.append((now, uses))
             for holder in uses:
-                self._totals.setdefault(holder, GpuUse())
+                self._totals.setdefault(holder, Usage())
                 self._seen.pop(holder, None)
                 self._seen[holder] = now
         while self._late and self._late[0][0] <= now - DELAY_SECONDS:
             for holder, use in self._late.popleft()[1].items():
                 if holder in self._totals:
-                    self._totals[holder] = self._totals[holder].plus(use)
+                    self._totals[holder].add(use)
         self._forget(now)
 
-    def _uses(self, sample: Sample, seconds: float, ticks: list[Tick]) -> dict[Holder, GpuUse]:
+    def _uses(self, sample: Sample, seconds: float, ticks: list[Tick]) -> dict[Holder, Usage]:
         """Return the use of GPUs in the time that a sample covers."""
         owners = {
             (process.owner.kind, process.owner.id): owner_properties(process)
@@ -120,17 +120,10 @@ class UsageCounters:
         rows = MinuteRows(0, {}, {})
         for tick in ticks:
             add_tick(rows, tick, 1000 * seconds, 1.0)
-        uses: dict[Holder, GpuUse] = {}
+        uses: dict[Holder, Usage] = {}
         for key, usage in rows.usage.items():
-            use = GpuUse(
-                (usage.share_ms - usage.idle_held_ms) / 1000,
-                usage.idle_held_ms / 1000,
-                usage.energy_mj / 1000,
-                usage.sm_percent_ms / 1000 / 100,
-                usage.measured_ms / 1000,
-            )
             for holder in _holders(key, owners):
-                uses[holder] = uses.get(holder, GpuUse()).plus(use)
+                uses.setdefault(holder, Usage()).add(usage)
         return uses
 
     def _forget(self, now: float) -> None:
@@ -140,10 +133,16 @@ class UsageCounters:
                 return
             del self._seen[holder], self._totals[holder]
 
-    def totals(self) -> dict[Holder, GpuUse]:
+    def totals(self) -> dict[Holder, dict[str, float]]:
         """Return the current values of the counters."""
         return {
-            holder: GpuUse(*(round(amount, 3) for amount in use))
+            holder: {
+                'seconds': round((use.share_ms - use.idle_held_ms) / 1000, 3),
+                'held_idle_seconds': round(use.idle_held_ms / 1000, 3),
+                'energy_joules': round(use.energy_mj / 1000, 3),
+                'kernel_seconds': round(use.sm_percent_ms / 1000 / 100, 3),
+                'measured_seconds': round(use.measured_ms / 1000, 3),
+            }
             for holder, use in self._totals.items()
         }
 

@@ -120,7 +120,7 @@ def test_counters_agree_with_the_accountant(samples: list[Sample]) -> None:
         user = dict(holder).get('user', '')
         kind = 'used' if user else 'free'
         user = '?' if user == '(unknown)' else user
-        found[user] = {kind: use.seconds, 'held': use.held_idle_seconds}
+        found[user] = {kind: use['seconds'], 'held': use['held_idle_seconds']}
     assert flat(found) == pytest.approx(flat(account(without_jobs, LONGEST)), abs=0.1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from nvitop import simulation
-from nvitop.exporter.dialects import DIALECT_NAMES, GpuUse, Observation, SeriesOptions
+from nvitop.exporter.dialects import DIALECT_NAMES, Observation, SeriesOptions
 from nvitop.exporter.families import demand_of
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Sample
@@ -30,4 +30,4 @@ def sample_of(scenario: str, names: tuple[str, ...] = DIALECT_NAMES) -> Sample:
 
 def observed(scenario: str, options: SeriesOptions = EVERYTHING) -> Observation:
     """Return an observation of a simulated machine."""
-    return Observation(sample_of(scenario), options, usage={(('user', 'ada'),): GpuUse(12.5)})
+    return Observation(sample_of(scenario), options, usage={(('user', 'ada'),): {'seconds': 12.5}})

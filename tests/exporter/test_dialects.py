@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from nvitop.api.device import ClockEventReasons
-from nvitop.exporter.dialects import (
-    DIALECT_NAMES,
-    Family,
-    GpuUse,
-    Observation,
-    Point,
-    SeriesOptions,
-)
+from nvitop.exporter.dialects import DIALECT_NAMES, Family, Observation, Point, SeriesOptions
 from nvitop.exporter.families import (
     ALL_METRICS,
     MAX_PROCESSES,
@@ -139,7 +132,7 @@ def page_sample() -> Sample:
 def test_series_of_a_machine_are_the_golden_ones(name: str) -> None:
     options = SeriesOptions(processes=True, commands=True, owners=True)
     observation = Observation(
-        page_sample(), options, usage={(('user', 'ada'),): GpuUse(12.5)}, failures=3
+        page_sample(), options, usage={(('user', 'ada'),): {'seconds': 12.5}}, failures=3
     )
     made = [f for f in make_families([name], observation) if f.name != 'nvitop_build_info']
     lines = [line for line in render(made).splitlines(keepends=True) if line[:6] != '# HELP']

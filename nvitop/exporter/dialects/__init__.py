@@ -9,7 +9,6 @@ both directions: :mod:`nvitop.exporter.families` makes series from samples, and
 from __future__ import annotations
 
 import importlib
-import operator
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -171,22 +170,6 @@ class SeriesOptions(NamedTuple):
     hostname: str = ''
 
 
-class GpuUse(NamedTuple):
-    """Use of GPUs since the exporter was started, see :mod:`nvitop.accounting.shares`."""
-
-    #: Seconds × GPUs that were used, or free if no one held them, and that were held idle.
-    seconds: float = 0.0
-    held_idle_seconds: float = 0.0
-    energy_joules: float = 0.0
-    #: Seconds × devices in which kernels ran, and in which their utilization was known.
-    kernel_seconds: float = 0.0
-    measured_seconds: float = 0.0
-
-    def plus(self, other: GpuUse) -> GpuUse:
-        """Return the sum of both."""
-        return GpuUse(*map(operator.add, self, other))
-
-
 class Observation(NamedTuple):
     """Everything that series are made from: a sample and the state of the exporter."""
 
@@ -197,8 +180,9 @@ class Observation(NamedTuple):
     is_fresh: bool = True
     #: Whether its processes were measured within the last intervals.
     has_fresh_processes: bool = True
-    #: Use of GPUs by holder.
-    usage: Mapping[Holder, GpuUse] = {}
+    #: Use of GPUs by holder since the exporter was started: the names of
+    #: :data:`nvitop.exporter.dialects.own.USAGE_COUNTERS` and their values.
+    usage: Mapping[Holder, Mapping[str, float]] = {}
     #: Number of samples that could not be taken since the exporter was started.
     failures: int = 0
     #: UUID of a GPU and number of an Xid → when a recorder saw it last, before the exporter was started.

@@ -45,7 +45,7 @@ SEVERITIES = {'info': 1.0, 'unknown': 2.0, 'warning': 2.0, 'critical': 3.0}
 HEALTH_HELP = (
     'severity of a finding, only while there is one: 1 info, 2 warning or unknown, 3 critical'
 )
-#: Counters of the use of GPUs by users and owners, and of free GPUs: fields of GpuUse and their help.
+#: Counters of the use of GPUs by users and owners, and of free GPUs, and their help.
 USAGE_COUNTERS = {
     'seconds': 'GPU time used, divided by work: each GPU counts once, a MIG device by its share of the GPU',
     'held_idle_seconds': 'GPU time of idle processes while their GPU was held',
@@ -251,7 +251,7 @@ def _usage(observation: Observation) -> Iterator[Family]:
             if min(len(holder), 2) == size
         ]
         for name, text in counters.items():
-            points = [Point(labels, getattr(use, name)) for labels, use in uses]
+            points = [Point(labels, use.get(name, 0.0)) for labels, use in uses]
             yield Family(f'{prefix}{name}_total', 'counter', text, points)
 
 
