@@ -69,18 +69,24 @@ def nvml_indices(devices: list[CudaDevice]) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'names'),
+    ('args', 'kwargs'),
     [
-        *((arguments, {}) for arguments in ((), (None,), (1.0,), ('0',), (True,), ((0, 1),))),
-        *(((0,), names) for names in ({'nvml_index': 0}, {'uuid': 'GPU-0'})),
+        ((), {}),
+        ((None,), {}),
+        ((0,), {'nvml_index': 0}),
+        ((0,), {'uuid': 'GPU-0'}),
         (('GPU-0',), {'uuid': 'GPU-0'}),
         ((), {'nvml_index': 0, 'uuid': 'GPU-0'}),
+        ((1.0,), {}),
+        (('0',), {}),
+        ((True,), {}),
+        (((0, 1),), {}),
     ],
 )
 @pytest.mark.usefixtures('unlike')
-def test_invalid_arguments_are_a_type_error(arguments: Any, names: Any) -> None:
+def test_invalid_arguments_are_a_type_error(args: Any, kwargs: Any) -> None:
     with pytest.raises(TypeError):
-        CudaDevice(*arguments, **names)
+        CudaDevice(*args, **kwargs)
 
 
 @pytest.mark.parametrize('index', [-1, 2, 99])

@@ -60,7 +60,7 @@ OTHER_USER = 65534
 #: Screen that a test waits for → its first line.
 TITLES = {
     Screen.MAIN: r'\A[^›\n]*\[SIM',
-    Screen.TREE: r'(?m)^.. Process tree \([1-9]',
+    Screen.TREE: r'(?m)^.. Processes [1-9]',
     Screen.HELP: r'· lines \d',
     Screen.PROBLEMS: r'(?m)^.. Problems \d',
     Screen.USERS: r'(?m)^.. (Users|Jobs) \d',

@@ -13,7 +13,7 @@ import pytest
 
 from nvitop.gui.model.choices import Screen
 from tests.e2e.monitor import TITLES, describe_machine
-from tests.e2e.program import Program
+from tests.e2e.program import DEMO, Program
 
 #: Arguments: the scenario, a named pipe with patterns of calls that hang, and those of nvitop.
 _PROGRAM = """
@@ -69,7 +69,7 @@ def test_monitor_responds_and_quits_while_all_calls_hang(tmp_path: pathlib.Path)
 
 def use_everything(program: Program, rows: str) -> None:
     program.press('h', TITLES[Screen.HELP])
-    program.press('\x1b[B', 'lines 2 to')
+    program.press('\x1b[B', r' 2.\d+ of')
     program.press('q', rows)
     program.press('!', TITLES[Screen.PROBLEMS])
     program.press('q', rows)
@@ -80,7 +80,7 @@ def use_everything(program: Program, rows: str) -> None:
     program.wait_for('^╰─{78}╯$')
     program.resize(104, 44)
     program.wait_for('^╰─{102}╯$')
-    program.press('t', 'Process tree')
+    program.press('t', '› tree')
     program.press('q', rows)
 
 
@@ -102,3 +102,15 @@ def test_monitor_responds_if_the_driver_hangs_from_the_start(
         program.type('qq')
         assert program.wait_for_exit() == 0
         program.assert_restored()
+
+
+def test_driver_that_hangs_at_startup_is_reported(tmp_path: pathlib.Path) -> None:
+    machine = tmp_path / 'machine.toml'
+    fault = '\n[[fault]]\ncall = "nvmlInit*"\nhang = true\n'
+    machine.write_text(describe_machine(more=fault), encoding='utf-8')
+    with Program((*DEMO, str(machine)), joins_errors=True) as program:
+        program.press('', 'nvitop: the NVIDIA driver has not responded yet')
+        program.type('\x03')
+        assert program.wait_for_exit() == 130
+        program.assert_restored()
+        assert program.text.count('has not responded') == 1

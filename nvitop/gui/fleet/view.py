@@ -147,11 +147,9 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
     layout, fleet = lines_layout(state), fleet_of(state)
     rows = layout.lines
     name, cursor = LISTS[state.screen], layout.line
-    where = ''
-    if layout.length > layout.area.height > 0:
-        where = f'{layout.shown.start + 1}–{layout.shown.stop} of {layout.length:,}'
     title = 'GPUs' if name == 'gpus' else name.capitalize()
-    draw_screen_title(buf, state, (f'{title} {where or len(rows) or ""}'.strip(),))
+    is_counted = 0 < len(rows) <= layout.visible  # the lines shown have the number otherwise
+    draw_screen_title(buf, state, (f'{title} {len(rows)}' if is_counted else title,))
     draw_table(
         buf,
         Rect(0, 1, buf.width, layout.area.height + 1),

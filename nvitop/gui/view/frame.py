@@ -10,7 +10,7 @@ from nvitop.gui.model.main_rows import LOWEST
 from nvitop.gui.model.table import Item
 from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import NARROWEST, Buffer, Rect
-from nvitop.gui.render.theme import DIM, ERROR, PLAIN, TITLE, Role, Style
+from nvitop.gui.render.theme import DIM, ERROR, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.input_line import match_text, unknown_field
@@ -73,8 +73,8 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
         name = f'{name} {state.metrics.pid}'
     draw_first_line(buf, state, (*crumbs(state, name), *title_badges(state)))
     ends, x = (0, buf.width - 1), state.margin
-    title = ' · '.join(text for _, text, _ in inner.row(0)) if inner.height else ''
-    draw_border(buf, 1, (), ends, [Item((title,), TITLE)] if title else ())
+    parts = inner.row(0) if inner.height else ()
+    draw_border(buf, 1, (), ends, [Item((text,), style) for _, text, style in parts])
     for y in range(1, bottom - 1):
         row = inner.row(y)
         if row and row[-1][2] == BORDER and row[-1][1].endswith('─'):

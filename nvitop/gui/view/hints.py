@@ -14,6 +14,7 @@ from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.keymap import Need
+from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.text import KEY
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Empty cells before the first hint and between two hints.
 _MARGIN, _GAP = 1, 2
+#: Cells between two parts of a title.
+_TITLE_GAP = len(' · ')
 #: Keys that come first while the display is paused or shows a recording.
 _FIRST_IN_PAST = ('h', 'S s', 'n N', 'z', '( )', '{ }', 'b')
 _ARROWS = {'Up': '↑', 'Down': '↓', 'Left': '←', 'Right': '→'}
@@ -137,22 +140,20 @@ def draw_screen_title(
     titles: Sequence[str],
     notes: Sequence[Sequence[str]] = (),
 ) -> None:
-    """Draw the first line of a screen: a title and notes in words that fit, and badges.
-
-    Inside a frame, the row becomes the title of the frame.
-    """
+    """Draw the title of the frame of a screen: its name, which lines are shown, and notes that fit."""
     items = [
         Item(tuple(titles), TITLE, 0),
-        *(Item(tuple(forms), TITLE, 2) for forms in notes if forms),
-        *(() if state.is_inner else title_badges(state)),
+        *(Item(tuple(forms), rank=2) for forms in notes if forms),
     ]
+    if state.spec.has_lines:
+        layout = lines_layout(state)
+        if layout.length > layout.visible > 0:
+            first, last = layout.shown.start + 1, layout.shown.stop
+            items.insert(1, Item((f'{first}–{last} of {layout.length:,}',)))
     x = 0
-    for item, text in zip(items, fit(items, buf.width - 4 * state.is_inner, _GAP)):
+    for item, text in zip(items, fit(items, buf.width - 4, _TITLE_GAP)):
         if text:
-            width = buf.write(x, 0, text, item.style)
-            if item.key:
-                buf.hit(Rect(x, 0, width, 1), 'keys', item.key)
-            x += width + _GAP
+            x += buf.write(x, 0, text, item.style) + _TITLE_GAP
 
 
 def shown_key(state: AppState, usual: str) -> str:

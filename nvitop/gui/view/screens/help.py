@@ -22,12 +22,9 @@ from nvitop.gui.view.table import draw_table
 
 def draw_help(buf: Buffer, state: AppState) -> None:
     lines, layout = help_lines(state), lines_layout(state)
-    title, first = f'nvitop {state.version}', layout.shown.start
-    if layout.length > layout.area.height:
-        title += f' · lines {first + 1} to {layout.shown.stop} of {layout.length}'
-    if state.view.readonly:
-        title += ' · read-only: dim keys do nothing'
-    draw_screen_title(buf, state, [title], [_cost(state)])
+    first = layout.shown.start
+    limited = ('read-only: dim keys do nothing', 'read-only') if state.view.readonly else ()
+    draw_screen_title(buf, state, [f'nvitop {state.version}'], [limited, _cost(state)])
     for x, heading in _headings_above(lines, first + 1).items():
         buf.write(1 + x, 1, f'{heading} (continued)' if first else heading, TITLE)
     for line in layout.shown:
@@ -80,7 +77,7 @@ def draw_columns(buf: Buffer, state: AppState) -> None:
     def mark(name: str, _: int) -> str:
         return '[ ]' if name not in shown else '[x]' if name in with_room else '[-]'
 
-    draw_screen_title(buf, state, ['Columns'])
+    draw_screen_title(buf, state, [f'Columns {len(shown)} of {len(COLUMNS_BY_NAME)}'])
     draw_table(
         buf,
         Rect(0, 1, buf.width, layout.area.height + 1),

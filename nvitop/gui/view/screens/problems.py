@@ -167,8 +167,7 @@ EVENT_COLUMNS = (
 
 def draw_events(buf: Buffer, state: AppState) -> None:
     layout = lines_layout(state)
-    seen = f'{layout.shown.start + 1}-{layout.shown.stop} of ' if layout.shown else ''
-    draw_screen_title(buf, state, [f'Events: {seen}{layout.length}'])
+    draw_screen_title(buf, state, ['Events'])
     draw_table(
         buf,
         Rect(0, 1, buf.width, layout.area.height + 1),

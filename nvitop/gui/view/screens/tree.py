@@ -81,8 +81,8 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
 
 def _titles(state: AppState, rows: tuple[TreeRow, ...]) -> tuple[str, ...]:
     total = len(state.shown.host_processes)
-    count = f'{len(rows)} of {total}' if len(rows) != total else str(total)
-    return tuple(f'{name} ({count})' if total else name for name in ('Process tree', 'Tree'))
+    count = f'{len(rows):,} of {total:,}' if len(rows) != total else f'{total:,}'
+    return tuple(f'{name} {count}' if total else name for name in ('Processes', 'Tree'))
 
 
 def _empty_message(state: AppState) -> str:
