@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from typing import Container, Iterable, Sequence
 from unicodedata import category
@@ -53,6 +51,9 @@ def text_width(text: str) -> int:
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
     """Return rows as CSV; items of lists are separated by semicolons, and ``None`` is empty."""
+    import csv
+    import io
+
     text = io.StringIO()
     csv.writer(text, lineterminator='\n').writerows([_cell(value) for value in row] for row in rows)
     return text.getvalue()

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVIDIA's GPUs on the PCI bus of Linux, and paths of its libraries on each platform.
 
-The GPUs are on the bus even if the driver does not list them or they sleep. Reading these files never wakes a GPU. ``config`` and ``current_link_speed`` of a sleeping GPU are
-never read: they would wake it.
+The GPUs are on the bus even if the driver does not list them or they sleep. Reading these files never
+wakes a GPU. ``config`` and ``current_link_speed`` of a sleeping GPU are never read: they would wake it.
 """
 
 from __future__ import annotations
 
 import ctypes
-import glob
 import os
 import re
 import sys
@@ -309,6 +308,8 @@ def cudart_files(
     ``/usr/local/cuda``, and the packages ``nvidia-cuda-runtime`` that frameworks install. On Windows
     the directories in ``PATH`` come first.
     """
+    import glob
+
     windows = platform == 'win32'
     layout = _WINDOWS if windows else _MACOS if platform == 'darwin' else _LINUX
     yield from layout.names

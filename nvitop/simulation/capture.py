@@ -14,12 +14,14 @@ import json
 import math
 import pathlib
 import re
-from typing import Any, BinaryIO, Callable, Iterator, Mapping, NamedTuple, Sequence
-from xml.etree import ElementTree as ET
+from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS
 from nvitop.simulation.scenario import ScenarioError
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS, GPU_KEYS, ScenarioKey
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree as ET
 
 #: Texts for values that are not available. nvidia-smi puts some of them in brackets.
 _MISSING = re.compile(
@@ -503,6 +505,8 @@ def _valid_reference(match: re.Match[str]) -> str:
 
 
 def _parse(file: BinaryIO) -> ET.Element:
+    from xml.etree import ElementTree as ET  # only for these files
+
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise _RefusedError(f'it is larger than {MAX_BYTES >> 20} MiB')
@@ -513,7 +517,10 @@ def _parse(file: BinaryIO) -> ET.Element:
         raise _RefusedError('it has too many elements')
     if re.search(rb'<!(DOCTYPE[^>]*\[|ENTITY)', text):
         raise _RefusedError('its document type has declarations')
-    root = ET.fromstring(text)
+    try:
+        root = ET.fromstring(text)
+    except ET.ParseError as error:
+        raise _RefusedError(f'it is damaged: {error}') from error
     if root.tag != ROOT:
         raise _RefusedError(f'it begins with <{root.tag[:40]}>, not with <{ROOT}>')
     count = len(root.findall('gpu'))
@@ -536,9 +543,6 @@ def read_xml(file: BinaryIO, path: pathlib.Path) -> Capture:
         gpus = [_captured(element) for element in root.findall('gpu')]
     except _RefusedError as error:
         message = f'{path}: not the output of "nvidia-smi -q -x": {error}'
-        raise ScenarioError(message) from error
-    except ET.ParseError as error:
-        message = f'{path}: damaged, or not the output of "nvidia-smi -q -x": {error}'
         raise ScenarioError(message) from error
     driver, cuda = (root.findtext(f'{name}_version') or '' for name in ('driver', 'cuda'))
     return Capture(driver.strip(), cuda.strip(), gpus)

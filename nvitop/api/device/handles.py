@@ -51,34 +51,27 @@ def digits(uuid: str) -> str:
     return uuid.rpartition('GPU-')[2].rpartition('MIG-')[2].replace('-', '').lower()
 
 
-class UnknownGpuError(NVMLError_InvalidArgument):
+class _UnknownError(libnvml.NVMLError):
+    """An error of NVML with a text of nvitop."""
+
+    def __new__(cls, *_: object) -> Any:
+        """Create the error; old bindings accept no arguments for a class of one code."""
+        return super().__new__(cls)
+
+    def __init__(self, text: str) -> None:
+        """Describe the error."""
+        self.args = (text,)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class UnknownGpuError(_UnknownError, NVMLError_InvalidArgument):
     """No device can have this index or PCI bus ID."""
 
-    def __new__(cls, *_: object) -> UnknownGpuError:
-        """Create the error; old bindings accept no arguments for a class of one code."""
-        return NVMLError_InvalidArgument.__new__(cls)
 
-    def __init__(self, text: str) -> None:
-        """Describe the error."""
-        self.args = (text,)
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-
-class UnknownDeviceError(NVMLError_NotFound):
+class UnknownDeviceError(_UnknownError, NVMLError_NotFound):
     """There is no device with this UUID, PCI bus ID or index."""
-
-    def __new__(cls, *_: object) -> UnknownDeviceError:
-        """Create the error, as for :class:`UnknownGpuError`."""
-        return NVMLError_NotFound.__new__(cls)
-
-    def __init__(self, text: str) -> None:
-        """Describe the error."""
-        self.args = (text,)
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 def gpu_range(count: int) -> str:

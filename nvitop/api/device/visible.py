@@ -12,7 +12,6 @@ import contextlib
 import ctypes
 import functools
 import itertools
-import json
 import os
 import re
 import subprocess
@@ -472,6 +471,8 @@ def _list_devices(value: str | None, order: str | None) -> tuple[str, ...] | Non
     """Run the helper process and log its failure."""
     if not sys.executable or getattr(sys, 'frozen', False):
         return None  # sys.executable is the frozen program, not Python
+    import json  # most machines have equal GPUs, and get here never
+
     environment = dict(os.environ)
     for name, text in (('CUDA_VISIBLE_DEVICES', value), ('CUDA_DEVICE_ORDER', order)):
         environment.pop(name, None)
@@ -511,7 +512,6 @@ import sys
 sys.path[:] = sys.argv[1:]
 import json
 from nvitop.api import libcuda
-from nvitop.api.libcuda import NOT_INITIALIZED
 try:
     print(json.dumps(libcuda.device_uuids()))
 except libcuda.CUDAError as error:

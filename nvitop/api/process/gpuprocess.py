@@ -103,7 +103,7 @@ class GpuProcess:
         self._gpu_memory: int | NaType
         self._gpu_instance_id: int | NaType
         self._compute_instance_id: int | NaType
-        self._gpu_utilization: tuple[int | NaType, int | NaType, int | NaType, int | NaType]
+        self._gpu_utilization: tuple[int | NaType, ...]
         self._type: str
         if gpu_memory is not None:
             self._gpu_memory = gpu_memory
@@ -234,13 +234,12 @@ class GpuProcess:
         gpu_decoder_utilization: int | NaType | None = None,
     ) -> None:
         """Set the values of the methods of these names, in percent; ``None`` keeps a value."""
-        sm, memory, encoder, decoder = self._gpu_utilization
-        self._gpu_utilization = (
-            sm if gpu_sm_utilization is None else gpu_sm_utilization,
-            memory if gpu_memory_utilization is None else gpu_memory_utilization,
-            encoder if gpu_encoder_utilization is None else gpu_encoder_utilization,
-            decoder if gpu_decoder_utilization is None else gpu_decoder_utilization,
+        given = (
+            *(gpu_sm_utilization, gpu_memory_utilization),
+            *(gpu_encoder_utilization, gpu_decoder_utilization),
         )
+        pairs = zip(self._gpu_utilization, given)
+        self._gpu_utilization = tuple(old if new is None else new for old, new in pairs)
 
     def update_gpu_status(self) -> int | NaType:
         """Read the device values of this process again and return :meth:`gpu_memory`.
