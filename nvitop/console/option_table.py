@@ -13,6 +13,7 @@ from typing import Any, Collection, Mapping, NamedTuple
 
 from nvitop.basics.toml import suggestion
 from nvitop.basics.units import UNIT_NAMES, in_unit
+from nvitop.console import options
 from nvitop.console.arguments import (
     ArgumentParser,
     add_devices,
@@ -23,17 +24,6 @@ from nvitop.console.arguments import (
     whole_number,
 )
 from nvitop.console.commands import COMMANDS, command_lines
-from nvitop.console.options import (
-    INTERVALS,
-    MODES,
-    OWNER_NAMES,
-    SCROLL_BACKS,
-    THEME_NAMES,
-    WAKE,
-    WITHOUT_ROW,
-    Invocation,
-    Options,
-)
 
 _EXAMPLES = """\
 nvitop               watch GPUs and processes; press h for help
@@ -109,7 +99,7 @@ class Option(NamedTuple):
         """Add the flags; those of a switch with their opposite: ``--no-NAME``, or ``--NAME`` for ``--no-NAME``."""
         shortcuts = self.shortcuts
         if self.arguments is SWITCH:
-            turned = not Options._field_defaults[self.field]
+            turned = not options.Options._field_defaults[self.field]
             name = self.flags[-1].lstrip('-')
             opposite = name[3:] if name.startswith('no-') else f'no-{name}'
             arguments = {**SWITCH, 'const': turned}
@@ -179,9 +169,9 @@ def _split(text: str) -> tuple[str, ...]:
 GROUPS: dict[str, tuple[Option, ...]] = {
     'general': (
         Option('once', SWITCH, ('-1', '--once'), 'print a report and exit'),
-        Option('mode', {'choices': MODES, 'nargs': '?', 'action': storing(_store_mode)}, ('-m', '--monitor'), 'run the monitor with GPUs in this form: a row of as many lines as fit (auto), of one line (compact), or the classic table (full), which -1 -m full prints too',
+        Option('mode', {'choices': options.MODES, 'nargs': '?', 'action': storing(_store_mode)}, ('-m', '--monitor'), 'run the monitor with GPUs in this form: a row of as many lines as fit (auto), of one line (compact), or the classic table (full), which -1 -m full prints too',
                'mode', 'form of the GPUs: auto, compact (a line each) or full (the classic table)'),
-        Option('interval', {'type': duration(*INTERVALS), 'metavar': 'TIME'}, ('--interval',), 'measure every TIME, such as 5 or 500ms; at least 250ms (default: devices 1s, processes 2s)',
+        Option('interval', {'type': duration(*options.INTERVALS), 'metavar': 'TIME'}, ('--interval',), 'measure every TIME, such as 5 or 500ms; at least 250ms (default: devices 1s, processes 2s)',
                'interval', 'time between samples, at least 0.25 s (default: devices 1 s, processes 2 s)', applies='monitor', unit='s'),
         Option('ascii', SWITCH, ('-U', '--ascii', '--no-unicode'), 'draw with ASCII characters only',
                'ascii'),
@@ -197,11 +187,11 @@ GROUPS: dict[str, tuple[Option, ...]] = {
                'report-on-exit', 'print a report when the monitor exits', applies='monitor'),
         Option('columns', {'type': _split, 'metavar': 'NAMES'}, ('--columns',), 'show these columns of processes, comma-separated, such as pid,user,owner,command',
                'columns', 'columns of the process panel, from left to right'),
-        Option('scroll_back', {'type': duration(*SCROLL_BACKS, unit='m'), 'metavar': 'MINUTES'}, ('--scroll-back',), 'keep the last MINUTES of samples in memory, to look back at; also a time such as 2h (default: 60)',
+        Option('scroll_back', {'type': duration(*options.SCROLL_BACKS, unit='m'), 'metavar': 'MINUTES'}, ('--scroll-back',), 'keep the last MINUTES of samples in memory, to look back at; also a time such as 2h (default: 60)',
                'scroll-back', 'minutes of samples that the monitor keeps in memory, to look back at; 0: none', applies='monitor', unit='m'),
-        Option('owner_names', {'choices': OWNER_NAMES}, ('--owner-names',), 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)',
+        Option('owner_names', {'choices': options.OWNER_NAMES}, ('--owner-names',), 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)',
                'owner-names', 'where names of containers and pods are looked up: readable files, also sockets of Docker and Podman, or none'),
-        Option('wake', {'choices': WAKE}, ('--wake',), 'wake sleeping GPUs (runtime D3 on laptops): never, when you press r in the monitor (ask), or at once (always); --only wakes the GPUs that it names (default: ask)',
+        Option('wake', {'choices': options.WAKE}, ('--wake',), 'wake sleeping GPUs (runtime D3 on laptops): never, when you press r in the monitor (ask), or at once (always); --only wakes the GPUs that it names (default: ask)',
                'wake', 'when to wake sleeping GPUs: never, when you press r, or always'),
         Option('ssh', {'metavar': 'HOST'}, ('--ssh',), 'show another machine over ssh; nvitop must be installed there, too'),
     ),
@@ -218,7 +208,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     ),
     'colors': (
         Option('force_color', SWITCH, ('--force-color',), 'color the report even if the output is not a terminal', applies='report'),
-        Option('theme', {'choices': THEME_NAMES}, ('--theme',), 'set the colors (default: auto, which is dark or light like the background of the terminal, and dark if that is unknown)',
+        Option('theme', {'choices': options.THEME_NAMES}, ('--theme',), 'set the colors (default: auto, which is dark or light like the background of the terminal, and dark if that is unknown)',
                'theme', 'colors; auto is dark or light like the background of the terminal',
                shortcuts=(('--light', 'light', 'set the colors for a light background, like --theme light'), ('--no-light', 'dark', argparse.SUPPRESS))),
         # A table must be last in a file.
@@ -232,7 +222,7 @@ OPTIONS: dict[str, Option] = {row.field: row for rows in GROUPS.values() for row
 #: Key in the configuration file → option.
 SETTINGS: dict[str, Option] = {row.key: row for row in OPTIONS.values() if row.key}
 
-_incomplete = OPTIONS.keys() ^ (set(Options._fields) - WITHOUT_ROW)
+_incomplete = OPTIONS.keys() ^ (set(options.Options._fields) - options.WITHOUT_ROW)
 if _incomplete:
     raise TypeError(
         f'{sorted(_incomplete)}: an option needs a row in GROUPS of nvitop/console/option_table.py '
@@ -302,7 +292,7 @@ _CONTRADICTIONS = (
 )
 
 
-def parse_arguments(arguments: list[str] | None = None) -> Invocation:
+def parse_arguments(arguments: list[str] | None = None) -> options.Invocation:
     """Parse the arguments of ``nvitop``; exit with status 2 if they are invalid."""
     parser = make_parser()
     layer: dict[str, object] = dict(vars(parser.parse(arguments)))
@@ -318,7 +308,7 @@ def parse_arguments(arguments: list[str] | None = None) -> Invocation:
         if isinstance(given, list):
             layer[name] = tuple(itertools.chain.from_iterable(given))
     config = layer.pop('config', None)
-    return Invocation(
+    return options.Invocation(
         config=config if isinstance(config, str) else None,
         reads_config=not layer.pop('no_config', False),
         prints_config=bool(layer.pop('print_config', False)),

@@ -10,19 +10,12 @@ from nvitop.gui.model.choices import DETAILS, PROCESS_TRAFFIC, Screen
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.state import lists
 from nvitop.gui.state.actions import begin_reading, columns_in_order, select_event
 from nvitop.gui.state.app_state import AppState, ListPosition, Program, Result, ScreenSpec
 from nvitop.gui.state.bindings import USUAL
 from nvitop.gui.state.dialog import command_lines, note_lines
 from nvitop.gui.state.help_contents import help_lines, monitor_help
-from nvitop.gui.state.lists import (
-    listed_problems,
-    listed_users,
-    panel_rows,
-    process_lines,
-    relist,
-    tree_columns,
-)
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.problems import problem_key
 from nvitop.gui.view.screens.environ import draw_environ, environ_lines, owner_lines
@@ -58,7 +51,7 @@ def basic_demand(state: AppState) -> Demand:
 
 def main_demand(state: AppState) -> Demand:
     demand = problems_demand(state)
-    has_cores = panel_rows(state).host > 1
+    has_cores = lists.panel_rows(state).host > 1
     return demand._replace(visible_processes=_visible(state), cpu_cores=has_cores)
 
 
@@ -96,8 +89,8 @@ def _visible(state: AppState) -> tuple[ProcessKey, ...] | None:
         return None
     if state.query or state.field is not None or main.filter.users is not None:
         return None
-    lines = process_lines(state)
-    room = panel_rows(state).listed
+    lines = lists.process_lines(state)
+    room = lists.panel_rows(state).listed
     first = lines_layout(state).scroll_y
     keys = [process.key for line in lines[first : first + room] for process in line.processes]
     others = () if state.selected is None or state.selected in keys else (state.selected,)
@@ -126,11 +119,11 @@ def _long_variables(state: AppState) -> tuple[list[str], int]:
 def _prepare_tree(before: AppState, state: AppState) -> Result:
     selected = before.selected
     key = None if selected is None else (selected.pid, selected.start_time)
-    return relist(state.at(ListPosition(key))), ()
+    return lists.relist(state.at(ListPosition(key))), ()
 
 
 def _long_rows(state: AppState) -> tuple[list[str], int]:
-    columns = tree_columns(state)  # none on a screen that is too narrow
+    columns = lists.tree_columns(state)  # none on a screen that is too narrow
     texts = [row.prefix + (row.process.command or '') for row in state.tree_rows]
     return texts, columns[-1].width if columns else 0
 
@@ -141,9 +134,9 @@ MAIN = ScreenSpec(
         *('h', 'S s', 'n N', 'PageUp PageDown', 'Up Down', 'Tab', 'Enter', 'T', 'K', 'e', 'Space'),
         *('Esc', '\\', 'F6', '!', 'u', '/', 't', 'J', 'C', 'z', '( )', '{ }', 'b', 'q'),
     ),
-    lines=process_lines,
+    lines=lists.process_lines,
     demand=main_demand,
-    margins=lambda state: (state.body_height - panel_rows(state).processes + 2, 1),
+    margins=lambda state: (state.body_height - lists.panel_rows(state).processes + 2, 1),
     key_of=lambda line: line.key,
     can_deselect=True,
     filter_example=_FILTER,
@@ -203,11 +196,11 @@ HELP = ScreenSpec(
 PROBLEMS = ScreenSpec(
     draw=_now(draw_problems),
     menu=('h', 'Enter', 'F6', '/', 'n N', '\\', 'z', 'q'),
-    lines=listed_problems,
+    lines=lists.listed_problems,
     demand=problems_demand,
     margins=lambda state: (1, problem_height(state)),
     texts=lambda state: [
-        f'{line.where} {line.what} {line.reason}' for line in listed_problems(state)
+        f'{line.where} {line.what} {line.reason}' for line in lists.listed_problems(state)
     ],
     key_of=problem_key,
     is_framed=True,
@@ -216,10 +209,10 @@ PROBLEMS = ScreenSpec(
 USERS = ScreenSpec(
     draw=draw_users,
     menu=('h', 'Enter', 'u', 'F6', '/', 'n N', '\\', '!', 'z', 'q'),
-    lines=listed_users,
+    lines=lists.listed_users,
     demand=lambda state: basic_demand(state)._replace(visible_processes=None),
     margins=lambda state: (2, 1 + detail_height(state)),
-    texts=lambda state: [user.name or '' for user in listed_users(state)],
+    texts=lambda state: [user.name or '' for user in lists.listed_users(state)],
     filter_example=_FILTER,
     prepare=lambda _, state: (state._replace(sums_by_owner=False), ()),
     key_of=lambda line: line.name,

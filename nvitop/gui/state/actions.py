@@ -12,7 +12,7 @@ from nvitop.gui.model.choices import GRAPHS, Screen, neighbor
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.main_rows import least_height_of_full
 from nvitop.gui.render.buffer import CLASSIC
-from nvitop.gui.state import events
+from nvitop.gui.state import events, navigation
 from nvitop.gui.state.app_state import (
     AppState,
     EnvironState,
@@ -28,22 +28,6 @@ from nvitop.gui.state.dialog import signal_targets, why_no_target
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment
 from nvitop.gui.state.keymap import Binding, Need
 from nvitop.gui.state.lists import LIST_ORDERS, list_sort, panel_rows, relist, sort_list
-from nvitop.gui.state.navigation import (
-    clear_selection,
-    current_line,
-    deselect,
-    go_back,
-    go_to_line,
-    hidden_by_filter,
-    lines_layout,
-    move_by_lines,
-    select_device,
-    selected_key,
-    selected_process,
-    selected_processes,
-    toggle_page,
-    toggle_tag,
-)
 from nvitop.gui.state.problems import Tally, count_problems
 from nvitop.health import findings
 from nvitop.sampling.types import HostProcessSample, ProcessSample
@@ -123,7 +107,7 @@ def columns_in_order(state: AppState) -> tuple[str, ...]:
 
 def choose_column(state: AppState) -> Result:
     order = columns_in_order(state)
-    name = order[current_line(state) or 0]
+    name = order[navigation.current_line(state) or 0]
     shown = frozenset(state.view.columns) ^ {name}
     if not shown:
         return refuse(state, 'At least one column must be shown')
@@ -132,7 +116,7 @@ def choose_column(state: AppState) -> Result:
 
 def move_column(state: AppState, step: int) -> Result:
     order = list(columns_in_order(state))
-    at = current_line(state) or 0
+    at = navigation.current_line(state) or 0
     to = at + step
     if not 0 <= to < len(order):
         return state, (events.RingBell(),)
@@ -151,7 +135,7 @@ def _arrange(
 def toggle_flat(state: AppState) -> Result:
     view = state.view._replace(flat=not state.view.flat)
     state = state._replace(view=view)
-    return state if state.job is None else deselect(state), ()
+    return state if state.job is None else navigation.deselect(state), ()
 
 
 def set_theme(state: AppState, theme: str) -> AppState:
@@ -204,8 +188,8 @@ def begin_reading(before: AppState, state: AppState) -> Result:
         pid, start_time, _ = before.metrics
         process = next((row for row in before.shown.processes if row.key == before.metrics), None)
     else:
-        pid, start_time = selected_key(before) or (0, -1.0)
-        process = selected_process(before)
+        pid, start_time = navigation.selected_key(before) or (0, -1.0)
+        process = navigation.selected_process(before)
     title = '' if process is None else process.username or 'unknown user'
     if isinstance(process, ProcessSample):
         title += f', {process.type or "?"}'
@@ -267,16 +251,18 @@ need_recording = _need(lambda state: not state.origin.is_live, 'Works only in a 
 
 
 def need_process(state: AppState) -> str:
-    if selected_process(state) is not None:
+    if navigation.selected_process(state) is not None:
         return ''
-    return hidden_by_filter(state) or 'Select a process first'
+    return navigation.hidden_by_filter(state) or 'Select a process first'
 
 
 def need_taggable(state: AppState) -> str:
     """A process to tag: the selected one, or the first one."""
-    if selected_processes(state):
+    if navigation.selected_processes(state):
         return ''
-    return hidden_by_filter(state) or ('' if state.spec.lines(state.inner) else 'No process to tag')
+    return navigation.hidden_by_filter(state) or (
+        '' if state.spec.lines(state.inner) else 'No process to tag'
+    )
 
 
 def need_search(state: AppState) -> str:
@@ -303,7 +289,7 @@ def need_processes_here(state: AppState) -> str:
 
 
 def sees_all_lines(state: AppState) -> bool:
-    layout = lines_layout(state)
+    layout = navigation.lines_layout(state)
     return layout.length <= layout.visible
 
 
@@ -313,9 +299,9 @@ def sees_all_lines(state: AppState) -> bool:
 def leave(state: AppState) -> Result:
     """Leave the page of a device, else return to the list of events, else leave the monitor."""
     if state.main.shows_page:
-        return toggle_page(state)
+        return navigation.toggle_page(state)
     if state.screen is Screen.MAIN and state.behind:
-        return go_back(state)
+        return navigation.go_back(state)
     return state, (events.Quit(),)
 
 
@@ -333,7 +319,7 @@ def refresh(state: AppState) -> Result:
         return state, (*effects, events.ReadEnvironment(shown.pid, shown.start_time))
     if state.screen is Screen.TREE:
         return state, effects
-    return clear_selection(state)._replace(positions={}), effects
+    return navigation.clear_selection(state)._replace(positions={}), effects
 
 
 def clear(state: AppState) -> Result:
@@ -341,13 +327,13 @@ def clear(state: AppState) -> Result:
     if state.query:
         return relist(state._replace(query='')), ()
     state = state._replace(searched='')
-    cleared = clear_selection(state)
+    cleared = navigation.clear_selection(state)
     if cleared == state and state.main.shows_page:
-        return toggle_page(state)
+        return navigation.toggle_page(state)
     if cleared == state and state.main.selected_device is not None:
-        return select_device(state, None), ()
+        return navigation.select_device(state, None), ()
     if cleared == state and state.screen is Screen.TREE:
-        return go_back(state)
+        return navigation.go_back(state)
     if cleared == state and state.frozen is not None:
         return toggle_freeze(state)
     if cleared == state and state.origin.is_chosen:
@@ -357,9 +343,9 @@ def clear(state: AppState) -> Result:
 
 def tag(state: AppState) -> Result:
     """Tag or untag the process, the first one if none is selected, and go to the next."""
-    if not selected_processes(state):
-        state = go_to_line(state, 0)
-    return move_by_lines(toggle_tag(state), 1)[0], ()
+    if not navigation.selected_processes(state):
+        state = navigation.go_to_line(state, 0)
+    return navigation.move_by_lines(navigation.toggle_tag(state), 1)[0], ()
 
 
 def toggle_mouse(state: AppState) -> Result:
@@ -405,7 +391,7 @@ def show_event_time(state: AppState) -> Result:
     """Show the time of the event in the current line, at which the replay stands still."""
     if not state.events:
         return state, ()
-    event = state.events[current_line(state) or 0]
+    event = state.events[navigation.current_line(state) or 0]
     state = state._replace(screen=Screen.MAIN, behind=(Screen.MAIN, Screen.EVENTS))
     state = replace_notice(state, 'Time', f'{format_time(event.time)} {event.text}')
     return state, (events.Travel('time', event.time),)

@@ -8,17 +8,8 @@ from functools import partial
 from typing import Any, Callable, Iterator
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state import actions, events, navigation
+from nvitop.gui.state import actions, dialog, events, navigation
 from nvitop.gui.state.app_state import AppState, Result
-from nvitop.gui.state.dialog import (
-    SIGNAL_KEYS,
-    SIGNALS,
-    ask_about_parent,
-    ask_for_signal,
-    confirm,
-    need_parent,
-    next_signal,
-)
 from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import Binding, Keymap, Need, leaving
 from nvitop.gui.state.lists import LIST_ORDERS, sort_list
@@ -74,7 +65,7 @@ def _effect(effect: events.Effect) -> Callable[[AppState], Result]:
 
 
 def _signal(keys: tuple[str, ...], name: str, signal: str, hint: str) -> Binding:
-    run = partial(ask_for_signal, signal=signal)
+    run = partial(dialog.ask_for_signal, signal=signal)
     text, needs = f'{signal} to tagged or selected', (actions.need_target,)
     return Binding(
         keys, name, run, text, _PROCESSES | _SIGNAL, PROCESS, hint=hint, needs=needs, is_signal=True
@@ -159,11 +150,11 @@ _BINDINGS: tuple[Binding, ...] = (
     _signal(('Ctrl-C', 'I'), 'interrupt', 'SIGINT', 'interrupt'),
     _signal(('T', 'F9'), 'terminate', 'SIGTERM', 'terminate'),
     _signal(('K',), 'kill', 'SIGKILL', 'kill'),
-    *(Binding((SIGNAL_KEYS[name],), f'choose-{name.lower()}', partial(ask_for_signal, signal=name), name, _SIGNAL, PROCESS) for name in SIGNALS[3:]),
-    Binding(('Enter',), 'send-signal', confirm, 'send the signal to all of the list', _SIGNAL, PROCESS, hint='send', is_signal=True),
-    Binding(('Left', 'Shift-Tab'), 'previous-signal', partial(next_signal, step=-1), 'previous signal', _SIGNAL, PROCESS, hint='choose'),
-    Binding(('Right', 'Tab'), 'next-signal', partial(next_signal, step=1), 'next signal', _SIGNAL, PROCESS),
-    Binding(('p',), 'signal-parent', ask_about_parent, 'the parent of a zombie instead', _SIGNAL, PROCESS, hint='parent', needs=(need_parent,)),
+    *(Binding((dialog.SIGNAL_KEYS[name],), f'choose-{name.lower()}', partial(dialog.ask_for_signal, signal=name), name, _SIGNAL, PROCESS) for name in dialog.SIGNALS[3:]),
+    Binding(('Enter',), 'send-signal', dialog.confirm, 'send the signal to all of the list', _SIGNAL, PROCESS, hint='send', is_signal=True),
+    Binding(('Left', 'Shift-Tab'), 'previous-signal', partial(dialog.next_signal, step=-1), 'previous signal', _SIGNAL, PROCESS, hint='choose'),
+    Binding(('Right', 'Tab'), 'next-signal', partial(dialog.next_signal, step=1), 'next signal', _SIGNAL, PROCESS),
+    Binding(('p',), 'signal-parent', dialog.ask_about_parent, 'the parent of a zombie instead', _SIGNAL, PROCESS, hint='parent', needs=(dialog.need_parent,)),
     Binding(('n', 'N'), 'cancel', navigation.go_back, 'send nothing', _SIGNAL, PROCESS, leaves=True),
     Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter (user: gpu: pid: type: job:)', _PROCESSES | _USERS_AND_PROBLEMS, PROCESS, hint='filter'),
     Binding(('/', 'F3'), 'search', partial(open_field, purpose='search'), 'search while you type', _LINES - _SIGNAL, PROCESS, hint='search'),

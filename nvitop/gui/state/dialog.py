@@ -11,6 +11,7 @@ from nvitop.gui.model.format import brief_commands, devices_text, special_comman
 from nvitop.gui.model.main_rows import LOWEST
 from nvitop.gui.render.buffer import NARROWEST
 from nvitop.gui.render.width import cell_width, pad, safe, wrap
+from nvitop.gui.state import navigation
 from nvitop.gui.state.app_state import (
     AppState,
     ListPosition,
@@ -20,16 +21,6 @@ from nvitop.gui.state.app_state import (
     refuse,
 )
 from nvitop.gui.state.events import RingBell, SendSignal
-from nvitop.gui.state.navigation import (
-    clear_selection,
-    current_line,
-    go_back,
-    hidden_by_filter,
-    open_screen,
-    selected_key,
-    selected_process,
-    selected_processes,
-)
 from nvitop.gui.state.process_rows import unknown_among
 from nvitop.sampling.types import (
     DeviceKey,
@@ -72,7 +63,7 @@ def signal_targets(state: AppState) -> tuple[SignalTarget, ...]:
             targets.setdefault((host.pid, host.start_time), _target(host, state))
     if targets or state.main.tagged:
         return tuple(targets.values())
-    for selected in selected_processes(state):
+    for selected in navigation.selected_processes(state):
         if selected.is_own:
             target = _target(selected, state)
             targets.setdefault(target.key[:2], target)
@@ -85,15 +76,15 @@ def why_no_target(state: AppState) -> str:
     unseen, where = tagged_unseen(state, ())
     if unseen:
         return f'Tagged processes are {where}'
-    key = selected_key(state)
+    key = navigation.selected_key(state)
     if key is None:
         quits = state.keymap.instead_of(state.screen, 'q') if state.screen is Screen.MAIN else ''
         return 'Select or tag a process first' + (f' ({quits} quits)' if quits else '')
     if state.screen is Screen.TREE and not state.shown.host_processes:
         return 'The tree has not been measured yet'
-    selected = selected_process(state)
+    selected = navigation.selected_process(state)
     if selected is None:
-        return hidden_by_filter(state) or 'Select or tag a process first'
+        return navigation.hidden_by_filter(state) or 'Select or tag a process first'
     other = (
         f'{{}} belongs to {safe(selected.username or "another user")}; tag it to signal it anyway'
     )
@@ -184,7 +175,9 @@ def ask_for_signal(state: AppState, signal: str) -> Result:
     targets = signal_targets(state)
     if not targets:
         return refuse(state, why_no_target(state))
-    return open_screen(state._replace(dialog=SignalDialog(targets, signal)), Screen.SIGNAL)
+    return navigation.open_screen(
+        state._replace(dialog=SignalDialog(targets, signal)), Screen.SIGNAL
+    )
 
 
 def next_signal(state: AppState, step: int) -> Result:
@@ -265,13 +258,13 @@ def confirm(state: AppState) -> Result:
     """Send the signal to the listed targets, if the user had time to read them."""
     dialog = state.dialog
     if dialog is None or state.view.readonly:
-        return go_back(state)
+        return navigation.go_back(state)
     is_too_small = state.width < NARROWEST or state.body_height < LOWEST
     if not dialog.is_ready or is_too_small:
         return state, (RingBell(),)
     keys = tuple(target.key for target in dialog.targets)
-    state, _ = go_back(state)
-    return clear_selection(state), (SendSignal(dialog.signal, keys),)
+    state, _ = navigation.go_back(state)
+    return navigation.clear_selection(state), (SendSignal(dialog.signal, keys),)
 
 
 def question(state: AppState, dialog: SignalDialog) -> tuple[str, str, tuple[str, ...]]:
@@ -313,7 +306,7 @@ def command_lines(state: AppState) -> list[str]:
     dialog = state.dialog
     if dialog is None:
         return []
-    at = current_line(state) or 0
+    at = navigation.current_line(state) or 0
     command = safe(dialog.targets[at].command)
     if question(state, dialog)[2][at].endswith(command):
         return []

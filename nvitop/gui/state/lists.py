@@ -13,31 +13,9 @@ from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.main_rows import MainRows, main_rows
 from nvitop.gui.model.table import Placed, place
 from nvitop.gui.render.buffer import Cells
+from nvitop.gui.state import process_rows
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, answer
 from nvitop.gui.state.problems import ProblemCount, missing_values, problem_lines
-from nvitop.gui.state.process_rows import (
-    ORDERS,
-    Line,
-    Order,
-    TreeRow,
-    UserSummary,
-    Uses,
-    build_tree,
-    contains,
-    filter_processes,
-    fold,
-    group_by_job,
-    is_listed,
-    is_on,
-    job_key,
-    labels_width,
-    list_processes,
-    matches_host_process,
-    parse_query,
-    summarize,
-    summarize_users,
-    unknown_among,
-)
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 #: Minimum width of a column of processes.
@@ -46,24 +24,24 @@ _HEADING = 4
 
 # fmt: off
 #: Screen → its orders; the first one is the default.
-LIST_ORDERS: dict[Screen, tuple[Order, ...]] = {
-    Screen.MAIN: ORDERS,
+LIST_ORDERS: dict[Screen, tuple[process_rows.Order, ...]] = {
+    Screen.MAIN: process_rows.ORDERS,
     Screen.USERS: (
-        Order('gpu-memory', 'g', 'MEM GiB', None),
-        Order('user', 'u', 'USER', lambda row: row.name, is_descending=False),
-        Order('processes', 'p', 'PROCESSES', lambda row: row.processes),
-        Order('idle-memory', 'i', 'HELD GiB', lambda row: row.idle_memory_bytes),
-        Order('sm', 's', '%SM', lambda row: row.mean_sm_percent),
-        Order('cpu', 'c', '%CPU', lambda row: row.cpu_percent),
-        Order('oldest', 't', 'OLDEST', lambda row: row.running_seconds),
-        Order('hours', 'h', 'USED h', lambda row: row.gpu_times and row.gpu_times[0]),
+        process_rows.Order('gpu-memory', 'g', 'MEM GiB', None),
+        process_rows.Order('user', 'u', 'USER', lambda row: row.name, is_descending=False),
+        process_rows.Order('processes', 'p', 'PROCESSES', lambda row: row.processes),
+        process_rows.Order('idle-memory', 'i', 'HELD GiB', lambda row: row.idle_memory_bytes),
+        process_rows.Order('sm', 's', '%SM', lambda row: row.mean_sm_percent),
+        process_rows.Order('cpu', 'c', '%CPU', lambda row: row.cpu_percent),
+        process_rows.Order('oldest', 't', 'OLDEST', lambda row: row.running_seconds),
+        process_rows.Order('hours', 'h', 'USED h', lambda row: row.gpu_times and row.gpu_times[0]),
     ),
     Screen.PROBLEMS: (
-        Order('severity', 's', 'severity', None),
-        Order('last', 'l', 'LAST', lambda line: line.last),
-        Order('first', 'f', 'FIRST', lambda line: line.first),
-        Order('times', 't', 'SAMPLES', lambda line: line.times),
-        Order('where', 'w', 'WHERE', lambda line: line.where, is_descending=False),
+        process_rows.Order('severity', 's', 'severity', None),
+        process_rows.Order('last', 'l', 'LAST', lambda line: line.last),
+        process_rows.Order('first', 'f', 'FIRST', lambda line: line.first),
+        process_rows.Order('times', 't', 'SAMPLES', lambda line: line.times),
+        process_rows.Order('where', 'w', 'WHERE', lambda line: line.where, is_descending=False),
     ),
 }
 # fmt: on
@@ -78,7 +56,7 @@ def sorted_lines(state: AppState, screen: Screen, lines: Iterable[Any]) -> tuple
     return in_order(lines, _order(screen, name), reverse=reverse)
 
 
-def in_order(lines: Iterable[Any], order: Order, *, reverse: bool) -> tuple[Any, ...]:
+def in_order(lines: Iterable[Any], order: process_rows.Order, *, reverse: bool) -> tuple[Any, ...]:
     """Return lines in an order. Lines without a value are last."""
     rows = tuple(lines)
     if order.value is None:
@@ -94,7 +72,7 @@ def order_arrow(state: AppState, screen: Screen) -> str:
     return '▼' if _order(screen, name).is_descending != reverse else '▲'
 
 
-def _order(screen: Screen, name: str) -> Order:
+def _order(screen: Screen, name: str) -> process_rows.Order:
     return next(order for order in LIST_ORDERS[screen] if order.name == name)
 
 
@@ -114,23 +92,29 @@ _DEVICES_WIDTH = 16
 def relist(state: AppState) -> AppState:
     """Build the lists again from the shown sample; drop selection and tags of processes that exited."""
     main, processes = state.main, state.shown.processes
-    jobs = {job_key(process) for process in processes} if main.turned or state.job else set()
+    jobs = (
+        {process_rows.job_key(process) for process in processes}
+        if main.turned or state.job
+        else set()
+    )
     if not main.turned <= jobs:
         main = main._replace(turned=main.turned & jobs)
     if main.selected_device not in (None, *(device.key for device in state.shown.devices)):
         main = main._replace(selected_device=None, shows_page=False)
     state = state._replace(main=main)
-    found = filter_processes(processes, parse_query(state.query))
+    found = process_rows.filter_processes(processes, process_rows.parse_query(state.query))
     if main.selected_device is not None:
-        found = tuple(row for row in found if is_on(row.key.device, main.selected_device))
-    rows = list_processes(found, main.filter, state.sort)
+        found = tuple(
+            row for row in found if process_rows.is_on(row.key.device, main.selected_device)
+        )
+    rows = process_rows.list_processes(found, main.filter, state.sort)
     if state.selected is not None or state.job is not None or main.tagged:
         alive = {process.key for process in processes}
         state = _drop_selection(state, Screen.MAIN, {*alive, *jobs})
         if not main.tagged <= alive:
             # A GPU that is not responding may recover, and its processes with it.
             gone = main.tagged - alive
-            kept = {key for key in gone if unknown_among((key.device,), state.shown)}
+            kept = {key for key in gone if process_rows.unknown_among((key.device,), state.shown)}
             main = main._replace(tagged=(main.tagged & alive) | kept)
     # The first samples after the tree was opened may not have host processes yet.
     if state.screen is Screen.TREE and state.shown.host_processes:
@@ -138,10 +122,10 @@ def relist(state: AppState) -> AppState:
         state = _drop_selection(state, Screen.TREE, present)
         state = state._replace(tagged_hosts=state.tagged_hosts & present)
     tree_rows = list_tree(state)
-    blocks = group_by_job(rows, state.sort)
+    blocks = process_rows.group_by_job(rows, state.sort)
     devices = device_rows(state.shown, state.found)
     # Those of all processes, so that columns do not move while rows are filtered.
-    widths = {**column_widths(processes), 'gpu': labels_width(blocks)}
+    widths = {**column_widths(processes), 'gpu': process_rows.labels_width(blocks)}
     return state._replace(
         rows=rows,
         blocks=blocks,
@@ -183,14 +167,14 @@ def panel_rows(state: AppState) -> MainRows:
     )
 
 
-def process_lines(state: AppState) -> tuple[Line, ...]:
+def process_lines(state: AppState) -> tuple[process_rows.Line, ...]:
     """Return the lines of the process panel: jobs with their processes as far as there is room."""
     if state.view.flat:
-        return tuple(Line(process) for process in state.rows)
-    return fold(state.blocks, panel_rows(state).listed, state.main.turned)
+        return tuple(process_rows.Line(process) for process in state.rows)
+    return process_rows.fold(state.blocks, panel_rows(state).listed, state.main.turned)
 
 
-def list_tree(state: AppState) -> tuple[TreeRow, ...]:
+def list_tree(state: AppState) -> tuple[process_rows.TreeRow, ...]:
     """Return the lines of the tree screen.
 
     These are the processes on devices that match the options, with their ancestors and children.
@@ -204,7 +188,8 @@ def list_tree(state: AppState) -> tuple[TreeRow, ...]:
         rows = (
             row
             for row in state.shown.processes
-            if is_listed(row, wanted) and (device is None or is_on(row.key.device, device))
+            if process_rows.is_listed(row, wanted)
+            and (device is None or process_rows.is_on(row.key.device, device))
         )
         listed = {row.key[:2] for row in rows}
         listed_pids = {pid for pid, _ in listed}
@@ -215,13 +200,13 @@ def list_tree(state: AppState) -> tuple[TreeRow, ...]:
                 or (process.parent_pid in listed_pids and not process.devices)
             ),
         )
-    query = parse_query(state.query)
+    query = process_rows.parse_query(state.query)
     if query:
         uses = uses_of_devices(state)
         processes = _with_ancestors(
-            processes, lambda process: matches_host_process(process, query, uses)
+            processes, lambda process: process_rows.matches_host_process(process, query, uses)
         )
-    return build_tree(processes)
+    return process_rows.build_tree(processes)
 
 
 def _with_ancestors(
@@ -237,7 +222,7 @@ def _with_ancestors(
     return tuple(process for process in processes if process.pid in kept)
 
 
-def uses_of_devices(state: AppState) -> Uses:
+def uses_of_devices(state: AppState) -> process_rows.Uses:
     """Return all processes on devices, filtered or not, by PID and start time."""
     uses: dict[tuple[int, float], list[ProcessSample]] = {}
     for row in state.shown.processes:
@@ -245,7 +230,7 @@ def uses_of_devices(state: AppState) -> Uses:
     return uses
 
 
-def _tree_widths(rows: tuple[TreeRow, ...]) -> dict[str, int]:
+def _tree_widths(rows: tuple[process_rows.TreeRow, ...]) -> dict[str, int]:
     """Return the widths of the growing columns of the tree, computed once per list, not per key."""
     threads = 0
     devices = set()
@@ -263,18 +248,20 @@ def tree_columns(state: AppState) -> tuple[Placed, ...]:
     return place(TREE_COLUMNS, Cells(0, state.width), state.tree_widths)
 
 
-def listed_users(state: AppState) -> tuple[UserSummary, ...]:
+def listed_users(state: AppState) -> tuple[process_rows.UserSummary, ...]:
     """Return the users or owners, users with their GPU time if it is known.
 
     Unless a filter is set, users who have no process now are among them.
     """
-    users = summarize_users(state.rows, by_owner=state.sums_by_owner)
+    users = process_rows.summarize_users(state.rows, by_owner=state.sums_by_owner)
     if not state.sums_by_owner and state.gpu_times:
         # Recordings call unknown users '?', and those of free GPUs ''.
         times = {None if name == '?' else name: t for name, t in state.gpu_times.items() if name}
         users = tuple(user._replace(gpu_times=times.pop(user.name, (0.0, 0.0))) for user in users)
         if not (state.query or state.main.selected_device or state.main.filter != ProcessFilter()):
-            absent = (summarize(name, ())._replace(gpu_times=t) for name, t in times.items())
+            absent = (
+                process_rows.summarize(name, ())._replace(gpu_times=t) for name, t in times.items()
+            )
             users = (*users, *(user for user in absent if any(user.gpu_times or ())))
     return sorted_lines(state, Screen.USERS, users)
 
@@ -287,5 +274,7 @@ def listed_problems(state: AppState) -> tuple[ProblemCount, ...]:
     return tuple(
         line
         for line in lines
-        if all(contains(f'{line.where} {line.what} {line.reason}', word) for word in words)
+        if all(
+            process_rows.contains(f'{line.where} {line.what} {line.reason}', word) for word in words
+        )
     )

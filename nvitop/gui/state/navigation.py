@@ -9,17 +9,9 @@ from nvitop.basics.text import exact_word, filter_words, split_word
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.buffer import Rect
 from nvitop.gui.render.width import cell_width, safe
+from nvitop.gui.state import lists
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, refuse
 from nvitop.gui.state.events import MousePressed, MouseScrolled, RingBell, Travel
-from nvitop.gui.state.lists import (
-    LIST_ORDERS,
-    list_sort,
-    listed_problems,
-    listed_users,
-    process_lines,
-    relist,
-    sort_list,
-)
 from nvitop.gui.state.process_rows import job_key, subtree
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 
@@ -157,7 +149,7 @@ def select_key(state: AppState, key: ProcessKey) -> AppState:
         return state
     position = state.positions.get(Screen.MAIN, ListPosition())
     state = state.at(position._replace(key=key), Screen.MAIN)
-    if any(line.key == key for line in process_lines(state)):
+    if any(line.key == key for line in lists.process_lines(state)):
         return state
     turned = state.main.turned ^ {job_key(row)}
     return state._replace(main=state.main._replace(turned=turned))
@@ -165,7 +157,7 @@ def select_key(state: AppState, key: ProcessKey) -> AppState:
 
 def turn_job(state: AppState) -> Result:
     index = current_line(state)
-    job = None if index is None else process_lines(state)[index].job
+    job = None if index is None else lists.process_lines(state)[index].job
     if job is None:
         return refuse(state, 'This process is the only one of its job')
     state = state._replace(main=state.main._replace(turned=state.main.turned ^ {job.key}))
@@ -235,7 +227,7 @@ def select_device(state: AppState, key: DeviceKey | None) -> AppState:
     """Select a device instead of the selected process, so that Enter opens it; or none."""
     shows_page = state.main.shows_page and key is not None
     state = state._replace(main=state.main._replace(selected_device=key, shows_page=shows_page))
-    return select_folded(relist(state if key is None else deselect(state)))
+    return select_folded(lists.relist(state if key is None else deselect(state)))
 
 
 def toggle_device(state: AppState, key: DeviceKey) -> AppState:
@@ -266,7 +258,7 @@ def toggle_page(state: AppState) -> Result:
 def show_user(state: AppState) -> Result:
     """Return to the processes, and show those of the user or owner in the current line."""
     prefixes, what = (('job', 'owner'), 'job') if state.sums_by_owner else (('user',), 'user')
-    users = listed_users(state)
+    users = lists.listed_users(state)
     if not users:
         return refuse(state, 'The list is empty')
     name = users[current_line(state) or 0].name
@@ -274,12 +266,12 @@ def show_user(state: AppState) -> Result:
         return refuse(state, f'The {what} of these processes is unknown')
     others = (word for word in filter_words(state.query) if split_word(word)[0] not in prefixes)
     query = ' '.join((*others, exact_word(prefixes[0], name)))
-    return relist(_to_main(state)._replace(query=query)), ()
+    return lists.relist(_to_main(state)._replace(query=query)), ()
 
 
 def show_device(state: AppState) -> Result:
     """Return to the main screen, and select the device of the problem in the current line."""
-    lines = listed_problems(state)
+    lines = lists.listed_problems(state)
     subject = lines[current_line(state) or 0].device if lines else None
     if subject is None:
         return refuse(state, 'This line is not about a single GPU')
@@ -403,7 +395,7 @@ def go_back(state: AppState) -> Result:
     # A replay stands still while its events are read.
     pause = (screen is Screen.EVENTS) - (state.screen is Screen.EVENTS)
     effects = (Travel('pause', pause),) if pause else ()
-    state = relist(state._replace(screen=screen, behind=tuple(behind), dialog=None))
+    state = lists.relist(state._replace(screen=screen, behind=tuple(behind), dialog=None))
     if selected is None or selected == (state.selected or ())[:2]:
         return state, effects
     keys = [row.key for row in state.rows if row.key[:2] == selected]
@@ -429,9 +421,9 @@ def is_on_line(state: AppState, event: MousePressed) -> bool:
 def click(state: AppState, event: MousePressed) -> Result:
     """Select a line. Elsewhere, clear the selection."""
     kind, value = event.hit
-    if kind == 'column' and state.screen in LIST_ORDERS:
-        sort = list_sort(state, state.screen)
-        return sort_list(state, value, reverse=sort.order == value and not sort.reverse)
+    if kind == 'column' and state.screen in lists.LIST_ORDERS:
+        sort = lists.list_sort(state, state.screen)
+        return lists.sort_list(state, value, reverse=sort.order == value and not sort.reverse)
     if state.screen is Screen.MAIN:
         return _click_main(state, event), ()
     line = lines_layout(state).at(event.y) if state.spec.has_lines else None

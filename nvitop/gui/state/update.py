@@ -7,18 +7,7 @@ from typing import Any, Callable
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.device_rows import device_rows
-from nvitop.gui.state import events
-from nvitop.gui.state.actions import (
-    note_saved,
-    report_background,
-    set_theme,
-    show_past,
-    show_variables,
-    travel,
-    unmet_need,
-    why_not_full,
-    working_binding,
-)
+from nvitop.gui.state import actions, dialog, events
 from nvitop.gui.state.app_state import (
     AppState,
     Result,
@@ -30,12 +19,6 @@ from nvitop.gui.state.app_state import (
     replace_notice,
 )
 from nvitop.gui.state.bindings import MOVE
-from nvitop.gui.state.dialog import (
-    await_answer,
-    note_drawn,
-    require_reading,
-    require_reading_of_changes,
-)
 from nvitop.gui.state.input_line import append_text, change_line, press_in_field
 from nvitop.gui.state.lists import relist
 from nvitop.gui.state.navigation import click, go_back, is_double, is_on_line, scroll, select_folded
@@ -74,7 +57,7 @@ def _press(state: AppState, event: events.KeyPressed) -> Result:
     if state.field is not None:
         return press_in_field(state, state.field, key)
     keys = f'{state.prefix} {key}' if state.prefix else key
-    binding = working_binding(state, keys, {}) or state.keymap.find(state.screen, keys)
+    binding = actions.working_binding(state, keys, {}) or state.keymap.find(state.screen, keys)
     if binding is None:
         if state.keymap.is_prefix(state.screen, keys):
             return state._replace(prefix=keys), ()
@@ -83,7 +66,7 @@ def _press(state: AppState, event: events.KeyPressed) -> Result:
     is_early = state.screen is Screen.MAIN and not state.sample.sequence
     if is_early and (binding.waits or binding.group == MOVE):  # nothing is listed yet
         return state._replace(early=(*state.early, key)), ()
-    why = unmet_need(state, binding)
+    why = actions.unmet_need(state, binding)
     if why:
         return refuse(state, why)
     state, effects = binding.run(state)
@@ -97,7 +80,7 @@ def _click(state: AppState, event: events.MousePressed) -> Result:
     if event.hit[0] == 'keys':
         return _press_all(state, event.hit[1])
     if event.hit[0] == 'time':
-        return travel(state, 'time', event.hit[1])
+        return actions.travel(state, 'time', event.hit[1])
     key = ''
     if state.dialog is None:  # a click on a target confirms nothing
         is_line = is_on_line(state, event)
@@ -141,7 +124,7 @@ def _explain_unbound(state: AppState, prefix: str, key: str) -> Result:
     elsewhere = state.keymap.elsewhere(state.screen, key)
     bindings = [each for each in elsewhere if each.screens != {Screen.SIGNAL}]
     if state.view.readonly and bindings and all(binding.is_signal for binding in bindings):
-        return refuse(state, unmet_need(state, bindings[0]))
+        return refuse(state, actions.unmet_need(state, bindings[0]))
     screens = frozenset().union(*(binding.screens - {Screen.SIGNAL} for binding in bindings))
     if screens:
         places = ', '.join(screen.value for screen in Screen if screen in screens)
@@ -192,10 +175,10 @@ def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
     same_devices = [d.key for d in sample.devices] == [d.key for d in before.devices]
     if same_processes and same_devices and sample.host_processes is before.host_processes:
         return after
-    if not before.devices and state.view.mode == 'full' and why_not_full(after):
-        after = answer(after, 'mode', why_not_full(after))
+    if not before.devices and state.view.mode == 'full' and actions.why_not_full(after):
+        after = answer(after, 'mode', actions.why_not_full(after))
     after = note_exits(before, after if after.frozen is not None else relist(after))
-    return require_reading_of_changes(state, after)
+    return dialog.require_reading_of_changes(state, after)
 
 
 def _set_clocks(state: AppState, event: events.ClockTicked) -> AppState:
@@ -236,22 +219,24 @@ _HANDLERS: dict[type, Callable[[AppState, Any], Result]] = {
     events.MouseScrolled: scroll,
     events.SampleArrived: lambda state, event: _press_early(_show_sample(state, event)),
     events.TerminalOpened: _only_state(
-        lambda state, event: set_theme(state._replace(colors=event.colors), state.theme)
+        lambda state, event: actions.set_theme(state._replace(colors=event.colors), state.theme)
     ),
-    events.BackgroundReported: report_background,
-    events.PastShown: _only_state(show_past),
+    events.BackgroundReported: actions.report_background,
+    events.PastShown: _only_state(actions.show_past),
     events.ClockTicked: _only_state(_set_clocks),
-    events.FrameDrawn: _only_state(lambda state, event: note_drawn(state, event.monotonic)),
-    events.InputAwaited: _only_state(lambda state, event: await_answer(state, event.since)),
-    events.SettingsSaved: _only_state(note_saved),
-    events.EnvironmentRead: _only_state(show_variables),
+    events.FrameDrawn: _only_state(lambda state, event: dialog.note_drawn(state, event.monotonic)),
+    events.InputAwaited: _only_state(lambda state, event: dialog.await_answer(state, event.since)),
+    events.SettingsSaved: _only_state(actions.note_saved),
+    events.EnvironmentRead: _only_state(actions.show_variables),
     events.SignalSent: _only_state(_show_outcome),
     events.Resized: lambda state, event: (
-        select_folded(require_reading(state._replace(width=event.width, height=event.height))),
+        select_folded(
+            dialog.require_reading(state._replace(width=event.width, height=event.height))
+        ),
         (events.Redraw(),),
     ),
     events.Suspended: lambda state, event: (
-        require_reading(state),
+        dialog.require_reading(state),
         (events.Redraw() if event.resumed else events.Suspend(),),
     ),
     events.InputEnded: lambda state, _: (state, (events.Quit(events.HUNG_UP),)),
