@@ -32,54 +32,11 @@ from nvitop.health.rules import CRITICAL_METRICS, findings
 from nvitop.platforms import stuck_calls
 from nvitop.sampling.device_reader import DeviceLostError, DeviceReader
 from nvitop.sampling.plan import Due
-from nvitop.sampling.types import PROCESSES, DeviceKey, DeviceSample, Problem, Sample
-
-if TYPE_CHECKING:
-    from nvitop.api.device import Device
-    from nvitop.health.types import Finding
-
-
-_METRICS = frozenset(CRITICAL_METRICS) - {PROCESSES}
-
-
-class Judged(NamedTuple):
-    """A GPU with the values that lead to critical findings."""
-
-    device: DeviceSample
-    problems: tuple[Problem, ...]
-
-
-def read_for_judgement(gpu: Device) -> Judged:
-    """Read the values of a GPU that lead to critical findings.
-
-    Raises:
-        DeviceLostError: The GPU does not respond.
-    """
-    uuid = gpu.uuid()
-    reader = DeviceReader(gpu, DeviceKey(gpu.physical_index, -1, '' if uuid is NA else str(uuid)))
-    # A GPU with MIG devices has no processes of its own.
-    lists = not gpu.is_mig_mode_enabled()
-    reader.read(Due(slow=True, metrics=_METRICS, processes=lists, skips_process_utilization=True))
-    return Judged(reader.sample, reader.problems)
-
-
-def critical_faults(judged: Iterable[Judged]) -> dict[int, Finding]:
-    """Return the most severe critical finding of each GPU that has one, by index."""
-    by_key = {gpu.device.key: gpu for gpu in judged}
-    sample = Sample(
-        time.time(),
-        devices=tuple(gpu.device for gpu in by_key.values()),
-        problems=tuple(problem for gpu in by_key.values() for problem in gpu.problems),
-    )
-    faults: dict[int, Finding] = {}
-    for finding in findings(sample):
-        if finding.severity == 'critical':
-            faults.setdefault(finding.device.physical_index, finding)
-    return faults
-
+from nvitop.sampling.types import PROCESSES, DeviceKey, Sample
 
 if TYPE_CHECKING:
     from nvitop.api.process import GpuProcess
+    from nvitop.health.types import Finding
 
     T = TypeVar('T')
     #: Calls functions that read devices; the result of one that does not respond is ``[None]``.
@@ -91,6 +48,36 @@ if TYPE_CHECKING:
 FORMATS = ('index', 'uuid', 'device')
 #: Time (seconds) between two attempts of ``wait=True``.
 WAIT_SECONDS = 5.0
+_METRICS = frozenset(CRITICAL_METRICS) - {PROCESSES}
+
+
+def _read_for_judgement(gpu: Device) -> DeviceReader:
+    """Read the values of a GPU that lead to critical findings.
+
+    Raises:
+        DeviceLostError: The GPU does not respond.
+    """
+    uuid = gpu.uuid()
+    reader = DeviceReader(gpu, DeviceKey(gpu.physical_index, -1, '' if uuid is NA else str(uuid)))
+    # A GPU with MIG devices has no processes of its own.
+    lists = not gpu.is_mig_mode_enabled()
+    reader.read(Due(slow=True, metrics=_METRICS, processes=lists, skips_process_utilization=True))
+    return reader
+
+
+def _critical_faults(judged: Iterable[DeviceReader]) -> dict[int, Finding]:
+    """Return the most severe critical finding of each GPU that has one, by index."""
+    by_key = {gpu.sample.key: gpu for gpu in judged}
+    sample = Sample(
+        time.time(),
+        devices=tuple(gpu.sample for gpu in by_key.values()),
+        problems=tuple(problem for gpu in by_key.values() for problem in gpu.problems),
+    )
+    faults: dict[int, Finding] = {}
+    for finding in findings(sample):
+        if finding.severity == 'critical':
+            faults.setdefault(finding.device.physical_index, finding)
+    return faults
 
 
 class Criteria(NamedTuple):
@@ -149,7 +136,7 @@ class Candidate(NamedTuple):
     #: Number of criteria that the device passes only within the tolerance.
     tolerated: int = 0
     #: Its GPU as the rules about health see it; ``None`` if health does not matter.
-    judged: Judged | None = None
+    judged: DeviceReader | None = None
 
     @property
     def memory_percent(self) -> float | None:
@@ -319,7 +306,7 @@ def _read_leaves(
             return candidates
         gpu = device.parent if isinstance(device, MigDevice) else device
         try:
-            judged = read_for_judgement(gpu)
+            judged = _read_for_judgement(gpu)
         except DeviceLostError:
             return [None]
     return [candidate and candidate._replace(judged=judged) for candidate in candidates]
@@ -381,7 +368,7 @@ def _select_among(
     skipped = options.skipped | (frozenset() if options.ignore_claims else claimed_by_others())
     unknown, lost = 0, [label for label, reads in readings.items() if None in reads]
     read_devices = list(itertools.chain.from_iterable(readings.values()))
-    faults = critical_faults(read.judged for read in read_devices if read and read.judged)
+    faults = _critical_faults(read.judged for read in read_devices if read and read.judged)
     for read in read_devices:
         if read is None:
             continue
@@ -511,39 +498,47 @@ def select_devices(
     """
     if count is not None:
         min_count = max_count = count
-    _check(format, min_count, max_count)
+    if format not in FORMATS:
+        raise ValueError(f"format must be 'index', 'uuid' or 'device', not {format!r}")
+    if min_count < 0 or (max_count is not None and max_count < 0):
+        raise ValueError(f'counts must be 0 or more, not {min_count!r} and {max_count!r}')
+    if max_count is not None and max_count < min_count:
+        raise ValueError(f'max_count ({max_count}) is less than min_count ({min_count})')
     criteria = criteria_from(
         min_free_memory, min_total_memory, max_gpu_utilization, max_memory_utilization, tolerance
     )
     form = (format, force_index, sort, user_names(free_accounts), include_unhealthy, ignore_claims)
     options = SelectOptions(min_count, max_count, *form)
-    return _choose_in_time(devices, criteria, options, wait, timeout)
-
-
-def _choose_in_time(
-    devices: Iterable[Device] | None,
-    criteria: Criteria,
-    options: SelectOptions,
-    wait: bool | float,
-    timeout: float | None,
-) -> list[Any]:
-    """Choose for :func:`select_devices`, once or until enough devices match."""
-    if wait is False and timeout is None:
-        return _choose(devices, criteria, options)
-    if wait is False:
-        raise ValueError('timeout needs wait=True')
-    period = WAIT_SECONDS if wait is True else wait
-    if not (period > 0 and (timeout is None or timeout >= 0)):
-        raise ValueError(f'wait and timeout must be positive, not {period!r} and {timeout!r}')
     devices = None if devices is None else list(devices)  # an iterator yields them only once
-    options = options._replace(min_count=max(options.min_count, 1))
-    selection = select_in_time(
-        lambda: select(_candidates(devices), criteria, options), options.min_count, timeout, period
-    )
-    chosen = selection.chosen
-    if len(chosen) < options.min_count:
-        raise TimeoutError(f'{too_few(len(chosen), options.min_count)} after {timeout:g} s')
-    return chosen
+    if wait is not False:
+        period = WAIT_SECONDS if wait is True else wait
+        if not (period > 0 and (timeout is None or timeout >= 0)):
+            raise ValueError(f'wait and timeout must be positive, not {period!r} and {timeout!r}')
+        options = options._replace(min_count=max(min_count, 1))
+        chosen = select_in_time(
+            lambda: select(_candidates(devices), criteria, options),
+            options.min_count,
+            timeout,
+            period,
+        ).chosen
+        if len(chosen) < options.min_count:
+            raise TimeoutError(f'{too_few(len(chosen), options.min_count)} after {timeout:g} s')
+        return chosen
+    if timeout is not None:
+        raise ValueError('timeout needs wait=True')
+    try:
+        candidates = _candidates(devices)
+    except libnvml.NVMLError as error:
+        text = f'select_devices() returns no device: {error}'
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+        return []
+    selection = select(candidates, criteria, options)
+    if selection.unhealthy:
+        text = f'select_devices() left out {"; ".join(selection.unhealthy)}'
+        warnings.warn(f'{text} (see include_unhealthy)', RuntimeWarning, stacklevel=2)
+    if len(selection.chosen) < min_count:
+        warnings.warn(too_few(len(selection.chosen), min_count), RuntimeWarning, stacklevel=2)
+    return selection.chosen
 
 
 def select_in_time(
@@ -565,36 +560,6 @@ def select_in_time(
             return selection
         on_wait(selection)
         time.sleep(min(period, remaining))
-
-
-def _choose(
-    devices: Iterable[Device] | None, criteria: Criteria, options: SelectOptions
-) -> list[Any]:
-    """Choose for :func:`select_devices`, and warn its caller."""
-    try:
-        candidates = _candidates(devices)
-    except libnvml.NVMLError as error:
-        text = f'select_devices() returns no device: {error}'
-        warnings.warn(text, RuntimeWarning, stacklevel=4)
-        return []
-    selection = select(candidates, criteria, options)
-    chosen = selection.chosen
-    if selection.unhealthy:
-        text = f'select_devices() left out {"; ".join(selection.unhealthy)}'
-        warnings.warn(f'{text} (see include_unhealthy)', RuntimeWarning, stacklevel=4)
-    if len(chosen) < options.min_count:
-        warnings.warn(too_few(len(chosen), options.min_count), RuntimeWarning, stacklevel=4)
-    return chosen
-
-
-def _check(form: str, min_count: int, max_count: int | None) -> None:
-    """Check arguments of :func:`select_devices`."""
-    if form not in FORMATS:
-        raise ValueError(f"format must be 'index', 'uuid' or 'device', not {form!r}")
-    if min_count < 0 or (max_count is not None and max_count < 0):
-        raise ValueError(f'counts must be 0 or more, not {min_count!r} and {max_count!r}')
-    if max_count is not None and max_count < min_count:
-        raise ValueError(f'max_count ({max_count}) is less than min_count ({min_count})')
 
 
 def all_gpus() -> Sequence[int]:
