@@ -90,6 +90,8 @@ def test_columns_never_overflow(value: float) -> None:
         ('/opt/bin/python3.11 -m vllm.server', 30, 'python3.11 -m vllm.server'),
         ('/usr/lib/xorg/Xorg vt2 -auth x', 20, 'Xorg vt2 -auth x'),
         ('python3 -c "import /a/b"', 10, 'python3 -c "import /a/b"'),
+        ('"/opt/My Games/game.x86_64" -full', 20, 'game.x86_64 -full'),
+        ('"/opt/My Games/game"', 10, 'game'),
         ('/', 0, '/'),
     ],
 )

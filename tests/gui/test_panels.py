@@ -344,6 +344,7 @@ def test_idle_memory_is_amber() -> None:
     )
     buffer = process_panel(machine(device, processes=rows), 120)
     assert style_of(buffer, '1h').role is Role.WARNING
+    assert {style.role for style in styles_of(buffer, '1.0')} == {Role.WARNING, Role.TEXT}
     assert style_of(buffer, '1m').role is Role.TEXT
 
 

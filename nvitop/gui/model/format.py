@@ -293,7 +293,9 @@ def brief_command(command: str, width: int) -> str:
     """
     if len(command) <= width:
         return command
-    program, _, rest = command.partition(' ')
+    quote = command[:1] if command[:1] in ('"', "'") else ''
+    program, _, rest = f'{command[len(quote) :]} '.partition(f'{quote} ')
+    rest = rest.rstrip()
     words = [program.rpartition('/')[2] or program]
     if _INTERPRETER.fullmatch(words[0]):
         while rest.startswith('-') and not rest.startswith(('-m ', '-c ', '-e ')):

@@ -233,7 +233,7 @@ def _draw_line(
         if not is_marked and style.role is Role.TEXT:
             if name == 'user' and is_own and process.username == sample.host.username:
                 cell = Style(Role.USER, bold=True)
-            elif name == 'idle' and is_held:
+            elif name in ('idle', 'gpu_memory') and is_held:
                 cell = WARNING
         if name == 'pid' and line.is_job:
             _draw_count(buf, y, columns, each, line, cell)
