@@ -19,30 +19,13 @@ FOLDER = pathlib.Path(__file__).parent.parent / 'golden'
 USED: set[str] = set()
 UPDATE = types.SimpleNamespace(enabled=False)
 
-LETTERS = {
-    Role.TEXT: 't',
-    Role.DIM: 'd',
-    Role.BORDER: 'b',
-    Role.TITLE: 'q',
-    Role.HEADING: 'n',
-    Role.UTILIZATION: 'c',
-    Role.MEMORY: 'm',
-    Role.OTHER: 's',
-    Role.HELD: 'h',
-    Role.UNKNOWN: 'u',
-    Role.IDLE: '/',
-    Role.TRACK: '.',
-    Role.ERROR: 'e',
-    Role.WARNING: 'w',
-    Role.KEY: 'k',
-    Role.USER: 'p',
-    Role.ROOT: 'a',
-    Role.BADGE: 'o',
-    Role.SELECTED: 'x',
-    Role.TAGGED: 'v',
-    Role.SELECTED_TAGGED: 'z',
-    Role.INPUT: 'i',
-}
+#: Role and its letter.
+_ROLES = """
+    TEXT=t DIM=d BORDER=b TITLE=q HEADING=n UTILIZATION=c MEMORY=m OTHER=s HELD=h UNKNOWN=u
+    IDLE=/ TRACK=. ERROR=e WARNING=w KEY=k USER=p ROOT=a BADGE=o SELECTED=x TAGGED=v
+    SELECTED_TAGGED=z INPUT=i
+"""
+LETTERS = {Role[pair[:-2]]: pair[-1] for pair in _ROLES.split()}
 _OTHERS = '123456789!#$%&*+-=?@^~αβγδεζηθλμξπρστφχψω'
 
 

@@ -130,28 +130,12 @@ def test_users_and_problems_have_a_filter() -> None:
 # Sums per user, problems with their times and counts, own cost
 
 
-GPU0, GPU1, GPU3 = DeviceKey(0), DeviceKey(1), DeviceKey(3)
-
-
-def sum_process(
-    pid: int, device: DeviceKey, user: str | None, memory: int | None, sm: int | None
-) -> ProcessSample:
-    return ProcessSample(
-        ProcessKey(pid, 1.0, device),
-        username=user,
-        gpu_memory_bytes=memory,
-        gpu_sm_utilization_percent=sm,
-    )
-
-
 def test_users_are_summed_on_the_host() -> None:
-    first = sum_process(1, GPU0, 'ann', 16 << 20, 0)._replace(
-        cpu_percent=50.0, running_time_seconds=90.0
-    )
+    first = process(1, 0, gpu_memory_bytes=16 << 20, cpu_percent=50.0, running_time_seconds=90.0)
     rows = (
         first._replace(gpu_idle_seconds=600.0),
-        first._replace(key=first.key._replace(device=GPU1), gpu_idle_seconds=599.0),
-        sum_process(2, GPU0, 'ann', 70, 0)._replace(cpu_percent=5.0, running_time_seconds=3600.0),
+        first._replace(key=first.key._replace(device=DeviceKey(1)), gpu_idle_seconds=599.0),
+        process(2, 0, gpu_memory_bytes=70, cpu_percent=5.0, running_time_seconds=3600.0),
     )
     (user,) = summarize_users(rows)
     assert user[-4:] == (16 << 20, 55.0, 3600.0, None)
