@@ -25,28 +25,12 @@ from tests.gui.driving import update_all
 from tests.gui.random_samples import RandomSamples
 
 #: Keys that open a screen; the words are other events.
-KEYS = (
-    '',
-    'Down Down',
-    'd f',
-    'Down T',
-    'Down Space Down Space K',
-    '\\ paste',
-    '\\ paste Enter',
-    'F3 paste',
-    't Down Right',
-    't Down x T',
-    'Down e read',
-    'Down e read v End Right',
-    'Down Enter',
-    'U Down',
-    '! Down',
-    'C Down',
-    'h PageDown',
-    '0 Enter',
-    'Tab',
-    'End Right Right',
-)
+SITUATIONS = r"""
+    Down Down | d f | Down T | Down Space Down Space K | \ paste | \ paste Enter | F3 paste |
+    t Down Right | t Down x T | Down e read | Down e read v End Right | Down Enter | U Down |
+    ! Down | C Down | h PageDown | 0 Enter | Tab | End Right Right
+"""
+KEYS = ['', *SITUATIONS.split('|')]
 PROCESSES = 50
 ALL_COLUMNS = tuple(column.name for column in COLUMNS)
 _STYLE = re.compile(r'\x1b\[[0-9;]*m')

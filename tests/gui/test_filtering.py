@@ -31,36 +31,24 @@ PROCESS = ProcessSample(
 )
 
 
-@pytest.mark.parametrize(
-    ('text', 'expected'),
-    [
-        ('', True),
-        ('TRAIN', False),
-        ('.*', False),
-        ('4321', True),
-        ('ann', True),
-        ('user:Ann', False),
-        ('user:"ann"', True),
-        ('user=ann', True),
-        ('user="an"', False),
-        ('user=bob', False),
-        ('job=train-0', True),
-        ('user:"an"', False),
-        ('user:"an', False),
-        ('pid:43', True),
-        ('GPU:1', True),
-        ('gpu:1:0', True),
-        ('gpu:MIG-ab', True),
-        ('type:c', True),
-        ('type:x', True),
-        ('owner:pod', True),
-        ('JOB:train-0', True),
-        ('user:ann gpu:1 train', True),
-        ('user:ann gpu:2 train', False),
-    ],
-)
-def test_matches(text: str, expected: bool) -> None:
-    assert matches(PROCESS, parse_query(text)) is expected
+#: Filters that match the process, and others.
+MATCHING = """
+    4321 | ann | user:"ann" | user=ann | job=train-0 | pid:43 | GPU:1 | gpu:1:0 | gpu:MIG-ab |
+    type:c | type:x | owner:pod | JOB:train-0 | user:ann gpu:1 train
+"""
+OTHERS = """
+    TRAIN | .* | user:Ann | user="an" | user=bob | user:"an" | user:"an | user:ann gpu:2 train
+"""
+
+
+@pytest.mark.parametrize('text', ['', *MATCHING.split('|')])
+def test_filter_matches(text: str) -> None:
+    assert matches(PROCESS, parse_query(text.strip()))
+
+
+@pytest.mark.parametrize('text', OTHERS.split('|'))
+def test_filter_does_not_match(text: str) -> None:
+    assert not matches(PROCESS, parse_query(text.strip()))
 
 
 @pytest.mark.parametrize(

@@ -8,29 +8,13 @@ from nvitop.gui.state.events import Event, KeyPressed, MousePressed, MouseScroll
 from nvitop.gui.term.windows import Key, event_of, keys_of
 
 #: Some constants of curses on Windows.
-CONSTANTS: dict[str, object] = {
-    '__name__': 'curses',
-    'KEY_UP': 259,
-    'KEY_DOWN': 258,
-    'KEY_F1': 265,
-    'KEY_PPAGE': 339,
-    'KEY_BTAB': 351,
-    'PADENTER': 459,
-    'PADPLUS': 465,
-    'KEY_A1': 449,
-    'CTL_BKSP': 505,
-    'ALT_K': 427,
-    'CTL_LEFT': 443,
-    'BUTTON1_PRESSED': 0x2,
-    'BUTTON1_CLICKED': 0x4,
-    'BUTTON2_PRESSED': 0x40,
-    'BUTTON3_PRESSED': 0x800,
-    'BUTTON4_PRESSED': 0x10000,
-    'BUTTON5_PRESSED': 0x200000,
-    'BUTTON_SHIFT': 0x4000000,
-    'BUTTON_CTRL': 0x8000000,
-}
-KEYS = keys_of(CONSTANTS)
+CONSTANTS = """
+    KEY_UP=259 KEY_DOWN=258 KEY_F1=265 KEY_PPAGE=339 KEY_BTAB=351 PADENTER=459 PADPLUS=465
+    KEY_A1=449 CTL_BKSP=505 ALT_K=427 CTL_LEFT=443 BUTTON1_PRESSED=0x2 BUTTON1_CLICKED=0x4
+    BUTTON2_PRESSED=0x40 BUTTON3_PRESSED=0x800 BUTTON4_PRESSED=0x10000
+    BUTTON5_PRESSED=0x200000 BUTTON_SHIFT=0x4000000 BUTTON_CTRL=0x8000000
+"""
+KEYS = keys_of({pair.split('=')[0]: int(pair.split('=')[1], 0) for pair in CONSTANTS.split()})
 
 
 @pytest.mark.parametrize(
