@@ -98,6 +98,22 @@ def test_devices_and_host_are_recorded_by_metric() -> None:
     assert h.last(key, 'nothing') is None
 
 
+def test_rings_are_bounded_frozen_and_have_a_maximum() -> None:
+    ring = filled(line(100, 125), capacity=10.0)
+    assert ring.values(124, 15, 15) == [None] * 5 + [float(i) for i in range(115, 125)]
+    h = History()
+    for i, value in enumerate([90.0, 10.0, 30.0, 20.0]):
+        h.append('x', 'm', 100 + i, value)
+    assert [h.maximum('x', 'm', 3), h.maximum('x', 'm', 4), h.maximum('x', 'n', 4)] == [
+        30,
+        90,
+        None,
+    ]
+    frozen = h.until(h.now)
+    h.append('x', 'm', 104, 99.0)
+    assert [frozen.maximum('x', 'm', 3), h.maximum('x', 'm', 3)] == [30, 99]
+
+
 def test_process_rings_are_bounded_and_the_watched_one_stays() -> None:
     h = History()
     for tick in range(20):

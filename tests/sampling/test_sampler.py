@@ -43,6 +43,11 @@ def run(plan: Plan, clock: Clock, demand: Demand, seconds: float) -> list[tuple[
     return seen
 
 
+def test_an_interval_sets_all_of_them() -> None:
+    assert intervals(0.25) == Intervals(0.25, 0.25, 0.25, 5.0)
+    assert intervals(30) == Intervals(30, 30, 30, 30)
+
+
 @pytest.mark.parametrize('interval', [0.0, -1.0, math.nan, math.inf])
 def test_intervals_that_are_not_positive_are_refused(interval: float) -> None:
     with pytest.raises(ValueError, match='positive'):
