@@ -19,7 +19,6 @@ from tests.waiting import wait_until
 
 @pytest.fixture
 def library() -> Iterator[FakeLibrary]:
-    """An NVML library with a few functions, in place of the driver."""
     with installed(FakeLibrary()) as library:
         yield library
 

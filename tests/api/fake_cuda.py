@@ -33,7 +33,6 @@ def fill(reference: Any, value: object) -> int:
 
 
 def runtime() -> object:
-    """A runtime with two devices."""
     errors = [101]
 
     def number(value: int) -> Any:

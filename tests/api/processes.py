@@ -16,8 +16,6 @@ linux_only = pytest.mark.skipif(not psutil.LINUX, reason='reads /proc')
 
 
 class FakeDevice:
-    """The part of a device that a process needs."""
-
     def __init__(self, index: int = 0, total: Any = 80 * GiB) -> None:
         self.index = index
         self.total = total

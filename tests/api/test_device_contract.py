@@ -1,23 +1,27 @@
-"""The contract of every getter: its documented type or NA, whatever the driver does; one table for all."""
+"""The contract of every getter: its documented type or NA, whatever the driver does; all values."""
 
 from __future__ import annotations
 
+import enum
 import itertools
 import os
 import pydoc
 from collections import Counter
-from typing import Callable
+from typing import Any, Callable
 from unittest import mock
 
+import pynvml
 import pytest
 
 from nvitop import simulation
 from nvitop.api.device import CudaDevice, Device, PhysicalDevice, base
 from nvitop.api.timing import Window
-from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS
+from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS, METRICS_BY_METHOD
 from nvitop.basics.units import NA
 from nvitop.simulation.abi import NVML_ERRORS
 from tests.api.contract import check, check_all, getters
+from tests.api.machines import machine
+from tests.gui.goldens import USED, assert_golden_text
 
 KINDS: dict[str, Callable[[], Device]] = {
     'GPU': lambda: Device(0),
@@ -138,3 +142,26 @@ def test_a_metric_and_a_method_of_one_name_have_one_meaning() -> None:
     for metric in (*METRICS, *EXTENDED_METRICS, *LISTS):
         if metric.name != 'index' and metric.name in dir(Device):
             assert metric.method == metric.name
+
+
+#: Values that depend on the time, and long lists.
+LEFT_OUT = {'accounted_processes', 'supported_clocks', 'total_energy'}
+
+
+def test_values_of_all_metrics() -> None:
+    if not hasattr(pynvml, 'nvmlDeviceGetAddressingMode'):
+        USED.add('device-values')
+        pytest.skip('this binding lacks functions')
+    lines = []
+    with machine(clock=lambda: 0.0):
+        for index in (0, (1, 2), 2):
+            device = Device(index)
+            lines.append(f'# {type(device).__name__} {index}: values that are available')
+            for name, metric in METRICS_BY_METHOD.items():
+                if name not in LEFT_OUT and name != 'physical_index' and not metric.begin:
+                    value: Any = getattr(device, name)()
+                    if isinstance(value, enum.Flag):  # its repr depends on the Python version
+                        value = value.value
+                    lines += [] if value is NA else [f'{name} = {value!r}']
+            lines.append('')
+    assert_golden_text('device-values', '\n'.join(lines))

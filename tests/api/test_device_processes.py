@@ -158,8 +158,6 @@ def test_samples_are_matched_through_pid_namespaces(
 
 
 class Info(NamedTuple):
-    """A line of a process list of libnvml."""
-
     pid: int
     usedGpuMemory: int | None
     gpuInstanceId: int = 0xFFFFFFFF

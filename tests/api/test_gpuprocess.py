@@ -173,8 +173,6 @@ def test_snapshot_has_all_values(child: subprocess.Popen[bytes]) -> None:
 
 
 class SecretProcess(GpuProcess):
-    """A process that hides what it is."""
-
     def command(self) -> str:
         return 'hidden'
 

@@ -121,7 +121,6 @@ def test_gpus_are_counted_by_bus_id_if_cuda_does_not_respond(
 
 @pytest.fixture
 def real_helper() -> None:
-    """Use the helper process."""
     libcuda.use_library(None)
 
 

@@ -12,7 +12,7 @@ class Callback:
 
 
 class MisconfigurationException(Exception):
-    """The exception of Lightning."""
+    pass
 
 
 def module(name: str, **contents: object) -> types.ModuleType:
@@ -70,7 +70,6 @@ class Trainer:
         self.fit_loop = types.SimpleNamespace(epoch_loop=self.loop)
 
     def fit(self, callback: Any, *, epochs: int = 1, batches: int = 2) -> None:
-        """Call the hooks like Lightning."""
         model = object()
         callback.on_train_start(self, model)
         for _ in range(epochs):
@@ -83,7 +82,6 @@ class Trainer:
 
 
 def stats_of(gpu: str) -> dict[str, float]:
-    """Expected metrics of a GPU."""
     return {
         f'gpu_id: {gpu}/utilization.memory (%)': 37.0,
         f'gpu_id: {gpu}/utilization.gpu (%)': 61.0,

@@ -43,7 +43,6 @@ def read_events(folder: Path) -> dict[str, list[tuple[int, float]]]:
 
 @pytest.fixture(params=['lightning', 'pytorch_lightning'])
 def framework(request: pytest.FixtureRequest) -> tuple[Any, Any]:
-    """A framework and the callback for it."""
     name = request.param
     ours = importlib.import_module(f'nvitop.callbacks.{name}')
     package = 'lightning.pytorch' if name == 'lightning' else name

@@ -424,7 +424,6 @@ def test_unknown_statistics_are_refused(collector: ResourceMetricCollector) -> N
 
 
 def statistics_of(samples: list[tuple[float, float]]) -> Statistics:
-    """Return the statistics of (time, value) pairs."""
     found = Statistics()
     previous = NAN
     for moment, value in samples:

@@ -82,8 +82,6 @@ ACCOUNTED = (4100000, 77)
 
 
 def pair(first: int, second: int) -> Callable[[object, Any, Any], int]:
-    """Return a getter of two numbers."""
-
     def write(device: object, one: Any, other: Any) -> int:
         one._obj.value, other._obj.value = first, second
         return 0

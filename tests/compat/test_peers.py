@@ -159,7 +159,6 @@ def is_known(leaf: str, known: Mapping[str, str]) -> bool:
 
 
 def compare(filter: Any) -> None:
-    """Compare the trees of both for a filter."""
     theirs = PEER.nvidia_smi.DeviceQuery(filter)
     mine = ours.nvidia_smi.DeviceQuery(filter)
     if isinstance(filter, str) and filter in EMPTY:
@@ -170,7 +169,6 @@ def compare(filter: Any) -> None:
 
 
 def compare_xml(filter: Any) -> None:
-    """Compare the XML of both for a filter."""
     theirs = ET.fromstring(PEER.nvidia_smi.XmlDeviceQuery(filter))
     mine = ET.fromstring(ours.nvidia_smi.XmlDeviceQuery(filter))
     assert theirs.tag == mine.tag

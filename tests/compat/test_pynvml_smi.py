@@ -35,7 +35,6 @@ def gpus() -> Iterator[simulation.Machine]:
 
 
 def first(filter: Any, **options: Any) -> Any:
-    """The result of a query for the first GPU."""
     return nvidia_smi.DeviceQuery(filter, **options)['gpu'][0]
 
 

@@ -29,7 +29,6 @@ LAST_PID = pathlib.Path('/proc/sys/kernel/ns_last_pid')
 
 
 def fork() -> int:
-    """Start a child that waits to be killed."""
     pid = os.fork()
     while pid == 0:
         signal.pause()
@@ -54,7 +53,6 @@ def by_monitor(pid: int) -> Callable[[], str]:
 
 
 def by_library(pid: int) -> Callable[[], str]:
-    """Return a function that signals the process like the library."""
     process = HostProcess(pid)
 
     def kill() -> str:

@@ -36,7 +36,6 @@ LATE = (
 
 
 def collect() -> int:
-    """Print the number of GPU metrics that have a value."""
     collector = ResourceMetricCollector()
     with collector.context('job'):
         metrics = collector.collect()

@@ -15,12 +15,10 @@ FIRST_SEED = int(os.environ.get('NVITOP_FUZZ_SEED') or 0)
 
 
 def scaled(default: int) -> int:
-    """Number of examples; ``default`` if NVITOP_FUZZ is not set."""
     return max(1, round(default * FACTOR))
 
 
 def examples(default: int) -> settings:
-    """Hypothesis settings with this number of examples."""
     return settings(max_examples=scaled(default))
 
 

@@ -29,7 +29,6 @@ TEXTS = st.one_of(
 
 
 def words(text: str) -> st.SearchStrategy[str]:
-    """Valid words, random text, and both concatenated."""
     known = st.sampled_from(text.split())
     return st.one_of(known, known, TEXTS, st.tuples(known, TEXTS).map(''.join))
 

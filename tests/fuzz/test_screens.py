@@ -37,7 +37,6 @@ _STYLE = re.compile(r'\x1b\[[0-9;]*m')
 
 
 def state_after(source: RandomSamples, sample: Sample, width: int, height: int) -> AppState:
-    """State of the monitor on a random screen."""
     random_ = source.random
     columns = ALL_COLUMNS if random_.random() < 0.5 else ViewState().columns
     view = ViewState(

@@ -37,7 +37,6 @@ def run(*command: str) -> str:
 
 
 def rows(*command: str) -> list[list[str]]:
-    """Run a command that prints CSV; return the cells of each row."""
     return list(csv.reader(run(*command).splitlines(), skipinitialspace=True))
 
 

@@ -106,7 +106,6 @@ class Cuda:
         return value.value
 
     def describe(self) -> None:
-        """Print what CUDA reports about the GPU."""
         name, identifier = ctypes.create_string_buffer(256), (ctypes.c_ubyte * 16)()
         size, free, total = ctypes.c_size_t(), ctypes.c_size_t(), ctypes.c_size_t()
         self.call('cuDeviceGetName', name, 256, self._device)
@@ -176,7 +175,6 @@ def copy(cuda: Cuda, end: threading.Event, direction: str) -> None:
 
 
 def crash(cuda: Cuda, end: threading.Event) -> None:
-    """Write to an illegal address."""
     kernel = cuda.kernel('write_illegal')
     print_begun()
     cuda.call('cuLaunchKernel', kernel, 1, 1, 1, 1, 1, 1, 0, None, None, None)
@@ -193,7 +191,6 @@ MODES: dict[str, Callable[..., None]] = {
 
 
 def main() -> None:
-    """Run the mode in the arguments."""
     end = threading.Event()
 
     def wait_for_end() -> None:

@@ -25,8 +25,6 @@ KERNEL = '1b2c3d4e-0000-4000-8000-000000000001'
 
 
 class Proc:
-    """A directory like ``/proc``."""
-
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
 

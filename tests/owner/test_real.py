@@ -50,12 +50,10 @@ class Hierarchy:
         return made
 
     def put(self, pid: int, path: str | bytes) -> None:
-        """Move a process to a path."""
         with open(os.path.join(self.directory(path), b'cgroup.procs'), 'w') as file:
             file.write(str(pid))
 
     def close(self) -> None:
-        """Remove all directories, and unmount it."""
         for folder, _, _ in os.walk(os.fsencode(self.path / HOME), topdown=False):
             deadline = time.monotonic() + PATIENCE
             while os.path.exists(folder):  # until its last process has exited
@@ -67,7 +65,6 @@ class Hierarchy:
 
 @pytest.fixture
 def groups(tmp_path: pathlib.Path) -> Iterator[Hierarchy]:
-    """The hierarchy of version 2."""
     made = Hierarchy(tmp_path / 'cgroup2', '-t', 'cgroup2')
     yield made
     made.close()
@@ -80,7 +77,6 @@ def owner_text(pid: int) -> str:
 
 
 def in_child(function: Callable[[], str]) -> str:
-    """Return what a function returns in a forked process."""
     reader, writer = os.pipe()
     pid = os.fork()
     if not pid:
@@ -98,8 +94,6 @@ def in_child(function: Callable[[], str]) -> str:
 
 
 def owner_seen_by_other_user(pid: int) -> str:
-    """Return the owner of a process as another user without privileges sees it."""
-
     def text() -> str:
         os.setuid(OTHER_USER)
         return owner_text(pid)

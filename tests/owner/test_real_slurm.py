@@ -87,11 +87,9 @@ class Cluster:
             pytest.skip('NOT TESTED: Slurm runs already')
 
     def directories(self) -> Iterator[pathlib.Path]:
-        """Yield the control groups of Slurm."""
         yield from pathlib.Path('/sys/fs/cgroup').glob('*/slurm*')
 
     def start(self, *command: str) -> None:
-        """Start a program that runs until the cluster is stopped."""
         with (self.path / f'{command[0]}.out').open('wb') as output:
             child = subprocess.Popen(
                 command, env=self.environ, stdin=subprocess.DEVNULL, stdout=output, stderr=output
@@ -127,7 +125,6 @@ class Cluster:
         return True
 
     def errors(self) -> str:
-        """Return the ends of what the programs wrote."""
         return ' '.join((self.path / f'{name}.out').read_text()[-200:] for name in self.running)
 
     def stop(self) -> None:

@@ -33,14 +33,12 @@ PLACES = {
 
 
 def filled(text: str) -> str:
-    """Return a text with the IDs in place of the placeholders."""
     for place, value in PLACES.items():
         text = text.replace(place, value)
     return text
 
 
 def is_safe(text: str) -> bool:
-    """Return whether a text can be printed in a terminal."""
     return printable(text) == text
 
 

@@ -76,7 +76,6 @@ def describe(module: Any) -> Iterator[tuple[str, Any]]:
 
 
 def names() -> dict[str, Any]:
-    """Return all public names with the parameters of what can be called."""
     found: dict[str, Any] = {}
     for module_name in MODULES:
         module = importlib.import_module(module_name)
@@ -85,7 +84,6 @@ def names() -> dict[str, Any]:
 
 
 def run(main: Callable[[], Any], program: str, line: str) -> int:
-    """Return the exit status of a program."""
     sys.argv = [program, *line.split()]
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
@@ -96,7 +94,6 @@ def run(main: Callable[[], Any], program: str, line: str) -> int:
 
 
 def statuses() -> dict[str, int]:
-    """Return the exit status of each command line."""
     found = {}
     for module_name, lines in COMMAND_LINES.items():
         module = importlib.import_module('nvitop.cli' if module_name == 'nvitop' else module_name)

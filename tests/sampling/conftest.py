@@ -70,7 +70,6 @@ class ClockedMachine:
         return {name: count / 8 for name, count in self.machine.calls.items()}
 
     def join(self) -> None:
-        """Let all calls go and wait for the threads."""
         self.let_go.set()
         self._threads.join()
 

@@ -75,8 +75,6 @@ def machine() -> Iterator[simulation.Machine]:
 
 
 class Watched:
-    """A watcher whose events are queued."""
-
     def __init__(self, machine: simulation.Machine) -> None:
         self.seen: queue.Queue[DeviceEvent] = queue.Queue()
         self.watcher = EventWatcher(self.seen.put)

@@ -20,8 +20,6 @@ MIB = 1 << 20
 
 
 class Cpu:
-    """CPU times that grow on demand."""
-
     def __init__(self) -> None:
         self.times = host.CpuSeconds(0.0, 0.0)
 

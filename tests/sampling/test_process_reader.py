@@ -90,7 +90,6 @@ class Bench:
     def read(
         self, *records: ListedProcess, seconds: float = 0.0, **options: Any
     ) -> tuple[ProcessSample, ...]:
-        """Read ``seconds`` later."""
         self.clock.now += seconds
         self.reading = self.reader.read(records, options.pop('visible', None), ME, **options)
         return self.reading.processes

@@ -80,7 +80,6 @@ class Tree:
         power.write_text(f'Runtime D3 status:          {rtd3}\nVideo Memory:               Off\n')
 
     def use(self) -> None:
-        """Have the simulated machine read this tree."""
         actual = System()
         actual.root = str(self.root)
         for name in (

@@ -23,6 +23,9 @@ from tests.api.machines import needs_gpm
 from tests.sampling.conftest import SLOW_TICK, ClockedMachine, gpu, labels, problems_of, statuses
 from tests.waiting import PATIENCE, wait_until
 
+if TYPE_CHECKING:
+    from nvitop.api.process.observed import ObservedProcess
+
 on = pytest.mark.parametrize
 
 
@@ -167,9 +170,6 @@ def test_an_unknown_metric_is_an_error() -> None:
     with pytest.raises(ValueError, match="unknown metric 'temperatur'; did you mean 'temperature'"):
         take_sample(metrics=['temperatur'])
 
-
-if TYPE_CHECKING:
-    from nvitop.api.process.observed import ObservedProcess
 
 ONE_HUNG = ['ok'] * 3 + ['timed out'] + ['ok'] * 4
 ONE_LOST = ['ok'] * 3 + ['lost'] + ['ok'] * 4

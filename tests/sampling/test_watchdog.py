@@ -44,7 +44,6 @@ class Bench:
         }
 
     def join(self) -> None:
-        """Let everything go and wait for the threads."""
         self.let_go.set()
         self._threads.join()
 

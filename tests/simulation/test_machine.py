@@ -215,7 +215,6 @@ def test_nvitop_demo_simulates_a_machine_in_any_program(
 
 
 def codes(count: int, gpu: int = 0) -> list[int]:
-    """The return codes of *count* calls."""
     result = []
     for _ in range(count):
         try:
