@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Callable, Literal, NamedTuple, Sequence
+import time
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Literal, NamedTuple, Sequence
 
 from nvitop.basics.text import aligned, csv_text, printable, text_width
 from nvitop.basics.units import format_duration
 from nvitop.console.messages import highlighted
 from nvitop.fleet.reading import natural
-from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, Totals, totals
+from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, FleetHost, Totals, available, totals
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
     from nvitop.fleet.queries import Scope
-    from nvitop.fleet.types import Fleet, FleetGpu, FleetHost
+    from nvitop.fleet.types import Fleet, FleetGpu
 
     #: How a value is drawn; ``'heat'``: by its size in percent.
     Look = Literal['', 'good', 'warning', 'critical', 'dim', 'heat']
@@ -88,14 +89,14 @@ _HOST_COLUMNS = (
     ListColumn('utilization_percent', lambda host, _: rounded(host.utilization_percent, 1), 'UTIL', lambda host, _: percent_text(host.utilization_percent), (5,), 2, 'u', look=lambda host, _: 'heat'),
     ListColumn('memory_used_bytes', lambda host, _: rounded(host.memory_used_bytes), 'MEM GiB', lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes), (9,), 7, 'm'),
     ListColumn('memory_total_bytes', lambda host, _: rounded(host.memory_total_bytes)),
-    ListColumn('power_watts', lambda host, _: rounded(host.power_watts, 1), 'POWER kW', lambda host, _: kilowatts_text(host.power_watts, host.power_limit_watts), (8,), 9, 'p'),
+    ListColumn('power_watts', lambda host, _: rounded(host.power_watts, 1), 'POWER kW', lambda host, _: 'N/A' if host.power_watts is None else f'{host.power_watts / 1e3:.1f}', (8,), 9, 'p'),
     ListColumn('power_limit_watts', lambda host, _: rounded(host.power_limit_watts, 1)),
     ListColumn('temperature_celsius', lambda host, _: rounded(host.temperature_celsius), 'TEMP', lambda host, _: temperature_text(host.temperature_celsius), (5,), 5, 't'),
     ListColumn('free_gpus', lambda host, _: host.free, 'FREE', lambda host, _: str(host.free or ''), (5,), 1, 'r', look=lambda host, _: 'good'),
     ListColumn('held_gpus', lambda host, _: host.held, 'HELD', lambda host, _: str(host.held or ''), (5,), 1, 'd', look=lambda host, _: 'warning'),
-    ListColumn('age_seconds', lambda host, now: rounded(host.age(now), 1), 'AGE', lambda host, now: age_text(host.age(now)) if age_look(host.age(now)) else '', (5,), 8, 'a', look=lambda host, now: age_look(host.age(now))),
-    ListColumn('users', lambda host, _: list(host.users), 'USERS', lambda host, _: users_text(host.users) or _unknown_users(host.gpus), (14,), 3, align='<'),
-    ListColumn('findings', lambda host, _: [problem.text for problem in host.problems], 'PROBLEMS', sizes=(16, 0), key='f', look=lambda host, _: host.severity or '', align='<'),
+    ListColumn('age_seconds', lambda host, now: rounded(host.age(now), 1)),
+    ListColumn('users', lambda host, _: list(host.users), 'USERS', lambda host, _: users_text(host.users) or _unknown_users(host.gpus), (14,), 3, align='<', look=lambda host, _: _users_look(host.users)),
+    ListColumn('findings', lambda host, _: [problem.text for problem in host.problems], 'PROBLEMS', lambda host, now: ', '.join(_problems_of(host, now)), (16, 0), key='f', look=lambda host, now: host.severity or age_look(host.age(now)), align='<'),
     ListColumn('gpu_utilization_percent', lambda host, _: [rounded(gpu.utilization_percent, 1) for gpu in host.gpus]),
     ListColumn('names', lambda host, _: '' if host.is_gone else host.kind),
 )
@@ -105,35 +106,38 @@ _GPU_COLUMNS = (
     ListColumn('uuid', lambda pair, _: pair[1].id),
     ListColumn('state', lambda pair, _: pair[1].state, 'STATE', lambda pair, _: _STATES.get(pair[1].state, pair[1].state), (14,), align='<', look=lambda pair, _: _state_look(pair[1])),
     ListColumn('utilization_percent', lambda pair, _: rounded(pair[1].utilization_percent, 1), 'UTIL', lambda pair, _: percent_text(pair[1].utilization_percent), (5,), 2, look=lambda host, _: 'heat'),
-    ListColumn('memory_used_bytes', lambda pair, _: rounded(pair[1].memory_used_bytes), 'MEM GiB', lambda pair, _: memory_text(pair[1].memory_used_bytes, pair[1].memory_total_bytes), (9,), 3),
+    ListColumn('memory_used_bytes', lambda pair, _: rounded(pair[1].memory_used_bytes), 'MEM GiB', lambda pair, _: memory_text(pair[1].memory_used_bytes, pair[1].memory_total_bytes, 1), (9,), 3),
     ListColumn('memory_total_bytes', lambda pair, _: rounded(pair[1].memory_total_bytes)),
     ListColumn('power_watts', lambda pair, _: rounded(pair[1].power_watts, 1), 'POWER W', lambda pair, _: 'N/A' if pair[1].power_watts is None else f'{pair[1].power_watts:.0f}', (7,), 6),
     ListColumn('temperature_celsius', lambda pair, _: rounded(pair[1].temperature_celsius), 'TEMP', lambda pair, _: temperature_text(pair[1].temperature_celsius), (5,), 5),
-    ListColumn('users', lambda pair, _: list(pair[1].users), 'USERS', lambda pair, _: ', '.join(pair[1].users) or _unknown_users(pair[1:]), sizes=(12,), rank=1, align='<'),
+    ListColumn('users', lambda pair, _: list(pair[1].users), 'USERS', lambda pair, _: ', '.join(pair[1].users) or _unknown_users(pair[1:]), sizes=(12,), rank=1, align='<', look=lambda pair, _: _users_look(pair[1].users)),
     ListColumn('jobs', lambda pair, _: list(dict.fromkeys(str(owner.layer) for owner in pair[1].owners)), 'JOB', sizes=(18,), rank=4, align='<'),
     ListColumn('findings', lambda pair, _: [finding.words for finding in pair[1].findings], 'PROBLEMS', lambda pair, _: _other_problems(pair[1]), (10, 0), align='<', look=lambda pair, _: pair[1].severity or ''),
 )
+_SHARE_COLUMNS = (
+    ListColumn('gpus', lambda share, _: share.gpus, 'GPUS', sizes=(5,)),
+    ListColumn('held_gpus', lambda share, _: share.held_gpus, 'HELD', lambda share, _: str(share.held_gpus or ''), (5,), 1, look=lambda share, _: 'warning'),
+    ListColumn('utilization_percent', lambda share, _: rounded(share.utilization_percent, 1), 'UTIL', lambda share, _: percent_text(share.utilization_percent), (5,), 3, look=lambda share, _: 'heat'),
+)
 _USER_COLUMNS = (
     ListColumn('user', lambda user, _: user.name, 'USER', sizes=(12, 40), align='<'),
-    ListColumn('hosts', lambda user, _: user.hosts, 'HOSTS', sizes=(6,), rank=2),
-    ListColumn('gpus', lambda user, _: user.gpus, 'GPUS', sizes=(6,)),
-    ListColumn('held_gpus', lambda user, _: user.held_gpus, 'HELD', sizes=(6,), rank=1, look=lambda user, _: 'warning' if user.held_gpus else ''),
-    ListColumn('processes', lambda user, _: user.processes, 'PROCESSES', sizes=(10,), rank=4),
-    ListColumn('memory_bytes', lambda user, _: rounded(user.memory_bytes), 'MEM GiB', lambda user, _: memory_text(user.memory_bytes, None), (9,), 3),
+    *_SHARE_COLUMNS,
+    ListColumn('processes', lambda user, _: user.processes, 'PROCESSES', sizes=(9,), rank=4),
+    ListColumn('memory_bytes', lambda user, _: rounded(user.memory_bytes), 'MEM GiB', lambda user, _: memory_text(user.memory_bytes, None), (8,), 3),
+    ListColumn('hosts', lambda user, _: list(user.hosts), 'HOSTS', lambda user, _: names_text(user.hosts), (20, 0), 2, align='<'),
 )
 _JOB_COLUMNS = (
     ListColumn('job', lambda job, _: job.name, 'JOB', sizes=(12, 40), align='<'),
-    ListColumn('users', lambda job, _: list(job.users), 'USERS', lambda job, _: users_text(job.users), (14,), 2, align='<'),
-    ListColumn('gpus', lambda job, _: job.gpus, 'GPUS', sizes=(6,)),
-    ListColumn('held_gpus', lambda job, _: job.held_gpus, 'HELD', sizes=(6,), rank=1, look=lambda job, _: 'warning' if job.held_gpus else ''),
-    ListColumn('utilization_percent', lambda job, _: rounded(job.utilization_percent, 1), 'UTIL', lambda job, _: percent_text(job.utilization_percent), (6,), 3),
-    ListColumn('hosts', lambda job, _: list(job.hosts), 'HOSTS', lambda job, _: users_text(job.hosts), (20,), 4, align='<'),
+    *_SHARE_COLUMNS,
+    ListColumn('users', lambda job, _: list(job.users), 'USERS', lambda job, _: users_text(job.users) or 'N/A', (14,), 2, align='<', look=lambda job, _: _users_look(job.users)),
+    ListColumn('hosts', lambda job, _: list(job.hosts), 'HOSTS', lambda job, _: names_text(job.hosts), (20, 0), 4, align='<'),
 )
 _PROBLEM_COLUMNS = (
+    ListColumn('severity', lambda problem, _: problem.severity, 'SEVERITY', sizes=(8,), rank=1, align='<', look=lambda problem, _: problem.severity),
     ListColumn('host', lambda problem, _: problem.host, 'HOST', sizes=(8, 28), align='<'),
     ListColumn('gpu', lambda problem, _: problem.gpu, 'GPU', sizes=(4,)),
-    ListColumn('severity', lambda problem, _: problem.severity, 'SEVERITY', sizes=(8,), rank=1, align='<', look=lambda problem, _: problem.severity),
     ListColumn('finding', lambda problem, _: problem.words, 'PROBLEM', sizes=(10, 0), align='<'),
+    ListColumn('advice', lambda problem, _: problem.advice),
 )
 VIEWS = {
     'hosts': View(_HOST_COLUMNS, lambda fleet: fleet.hosts, 'No host matches'),
@@ -159,8 +163,24 @@ def _other_problems(gpu: FleetGpu) -> str:
 
 
 def _unknown_users(gpus: Sequence[FleetGpu]) -> str:
-    """Return ``'?'`` if some of the GPUs are in use and their users are unknown."""
-    return '?' if any(gpu.state in ('busy', 'in use', 'held') for gpu in gpus) else ''
+    """Return ``'N/A'`` if some of the GPUs are in use and their users are unknown."""
+    return 'N/A' if any(gpu.state in ('busy', 'in use', 'held') for gpu in gpus) else ''
+
+
+def _users_look(users: Sequence[str]) -> Look:
+    return '' if users else 'dim'
+
+
+def _problems_of(host: FleetHost, now: float) -> list[str]:
+    """Return what is wrong with a host, and whether its values are old."""
+    age, words = host.age(now), [problem.text for problem in host.problems]
+    if age is None or age < LATE_SECONDS:
+        return words
+    return (
+        [f'no values for {age_text(age)}']
+        if host.is_gone
+        else [*words, f'values {age_text(age)} old']
+    )
 
 
 def rounded(value: float | None, digits: int = 0) -> float | int | None:
@@ -208,8 +228,7 @@ def fleet_text(
     view, now = VIEWS[name], fleet.timestamp
     rows = sorted_rows(view, view.rows(fleet), order, now)
     if kind == 'table':
-        head = f'NVITOP {__version__.partition("+")[0]}{"  SIMULATED" * is_simulated}'
-        return _table(fleet, name, rows, width, head)
+        return _table(fleet, name, rows, width, is_simulated=is_simulated)
     table = [[column.value(row, now) for column in view.columns] for row in rows]
     names = [column.name for column in view.columns]
     if kind == 'json':
@@ -231,57 +250,52 @@ def _json(fleet: Fleet, name: str, rows: list[dict[str, Any]]) -> str:
     return json.dumps({**document, name: rows}, indent=2) + '\n'
 
 
-def _table(fleet: Fleet, name: str, rows: Sequence[Any], width: int, head: str) -> str:
+def _table(fleet: Fleet, name: str, rows: Sequence[Any], width: int, *, is_simulated: bool) -> str:
     view, now = VIEWS[name], fleet.timestamp
-    text = f'{view.empty}\n'
+    text = f'{" " if width else ""}{view.empty}\n'
     if rows:
         inside = max(0, width - 4)
-        text = _rows_text(titled_columns(name, fleet, now, inside), rows, now, inside)
+        text = _rows_text(titled_columns(name, inside), rows, now, inside)
         if inside:  # as the other reports
             title = f'{"GPUs" if name == "gpus" else name.capitalize()} {len(rows)}'
             lines = [f'│ {line} │\n' for line in text.splitlines()]
             above = f'╭─ {title} {"─" * (inside - len(title) - 1)}╮\n'
             text = ''.join((above, *lines, f'╰{"─" * (inside + 2)}╯\n'))
-    text = f'{" " if width else ""}{head}\n{text}'
-    if name in ('hosts', 'problems'):
-        free = free_ranges(fleet.hosts)
-        free = free if len(free) <= _MOST_RANGES else [*free[:_MOST_RANGES], '..']
-        sums = totals_texts(totals(fleet.hosts, now), free=free)
-        if width:
-            text = f'{_answer(fleet, sums, width)}\n{text}'
-        else:
-            text = '  '.join(sums.values()) + f'\n{text}'
-    return text
-
-
-def _answer(fleet: Fleet, sums: dict[str, str], width: int) -> str:
-    """Return the sums in lines of a width: what is free and wrong in color."""
-    numbers = totals(fleet.hosts, fleet.timestamp)
+    free = free_ranges(fleet.hosts)
+    free = free if len(free) <= _MOST_RANGES else [*free[:_MOST_RANGES], '..']
+    numbers = totals(fleet.hosts, now)
+    sums = totals_texts(numbers, free=free)
     colors = {
         'free': 'green' if numbers.free_gpus else '',
         'held': 'yellow' if numbers.held_gpus else '',
         'problems': ('red' if numbers.critical_problems else 'yellow') if numbers.problems else '',
         'gone': 'yellow',
     }
+    answer = [(sums.pop(key), color) for key, color in colors.items() if key in sums]
+    words = [f'NVITOP {__version__.partition("+")[0]}', time.ctime(now)]
+    words += [*(['SIMULATED'] if is_simulated else []), *sums.values()]
+    return f'{_wrapped(answer, width)}{_wrapped([(word, "") for word in words], width)}{text}'
+
+
+def _wrapped(parts: Sequence[tuple[str, str]], width: int) -> str:
+    """Return texts with their colors in lines of a width, or in one line."""
     text, room = '', 0
-    for name, each in sums.items():
-        room -= text_width(each) + 2
-        if room < -2:
-            text, room = f'{text}\n ' if text else ' ', width - 1 - text_width(each) - 2
+    for part, color in parts:
+        room -= text_width(part) + 2
+        if not text:
+            text, room = ' ' * bool(width), width - 1 - text_width(part)
+        elif width and room < 0:
+            text, room = f'{text}\n ', width - 1 - text_width(part)
         else:
             text += '  '
-        text += highlighted(each, colors[name]) if colors.get(name) else each
-    return text
+        text += highlighted(part, color) if color and width else part
+    return f'{text}\n'
 
 
-def titled_columns(name: str, fleet: Fleet, now: float, width: int) -> list[ListColumn]:
-    """Return the columns of table and screen; there are ages only if there is an old one."""
+def titled_columns(name: str, width: int) -> list[ListColumn]:
+    """Return the columns of table and screen."""
     shown = [column for column in VIEWS[name].columns if column.title]
-    if name != 'hosts':
-        return shown
-    if not any(age_look(host.age(now)) for host in fleet.hosts):
-        shown = [column for column in shown if column.name != 'age_seconds']
-    if 0 < width < _WITH_USERS:
+    if name == 'hosts' and 0 < width < _WITH_USERS:
         shown = [c._replace(sizes=(8,)) if c.name == 'users' else c for c in shown]
     return shown
 
@@ -334,26 +348,57 @@ def no_hosts(scope: Scope) -> str:
 # Texts of values
 
 
+def _runs(hosts: Iterable[FleetHost], key: Callable[[FleetHost], Any]) -> list[list[FleetHost]]:
+    """Group neighbors with consecutive numbers and the same key."""
+    runs: list[list[FleetHost]] = []
+    for host in hosts:
+        if runs and key(host) == key(runs[-1][-1]):
+            stem, number = _parts(host.name)
+            before = _parts(runs[-1][-1].name)
+            if number and before[1] and stem == before[0] and int(number) == int(before[1]) + 1:
+                runs[-1].append(host)
+                continue
+        runs.append([host])
+    return runs
+
+
+def _parts(name: str) -> tuple[str, str]:
+    stem = name.rstrip('0123456789')
+    return stem, name[len(stem) :][:18]
+
+
+def _run_name(run: Sequence[FleetHost]) -> str:
+    """Return the name of a group: ``'gpu0017-0020'``."""
+    last = f'-{_parts(run[-1].name)[1]}' if len(run) > 1 else ''
+    return printable(f'{run[0].name}{last}')
+
+
 def free_ranges(hosts: Sequence[FleetHost]) -> list[str]:
     """Return the hosts with free GPUs, most of them first: ``['gpu0017-0020', 'gpu0009']``."""
     free = [host for host in hosts if host.free]
-    ranges: list[
-        tuple[str, str, str]
-    ] = []  # the name without its number, the first and last number
-    before = 0
-    for host in sorted(free, key=lambda host: (-(host.free or 0), natural(host.name))):
-        stem = host.name.rstrip('0123456789')
-        number = host.name[len(stem) :]
-        follows = ranges and number and host.free == before and ranges[-1][0] == stem
-        if follows and int(number) == int(ranges[-1][2] or -2) + 1:
-            ranges[-1] = (stem, ranges[-1][1], number)
+    free.sort(key=lambda host: (-host.free, natural(host.name)))
+    return [_run_name(run) for run in _runs(free, lambda host: host.free)]
+
+
+def folded(hosts: Sequence[FleetHost], now: float) -> list[FleetHost]:
+    """Return one line for neighbors whose GPUs are all free, equal and without findings; most free first."""
+
+    def key(host: FleetHost) -> object:
+        is_free = host.free == len(host.gpus) > 0 and not _problems_of(host, now)
+        return (len(host.gpus), host.gpus[0].model) if is_free else host.name
+
+    lines = []
+    for run in _runs(hosts, key):
+        if len(run) > 1:
+            gpus = tuple(gpu for host in run for gpu in host.gpus)
+            measured = min(available(host.measured for host in run), default=None)
+            line = run[0]._replace(
+                name=_run_name(run), gpus=gpus, measured=measured, members=tuple(run)
+            )
+            lines.append(line)
         else:
-            ranges.append((stem, number, number))
-        before = host.free or 0
-    return [
-        printable(stem + (first if first == last else f'{first}-{last}'))
-        for stem, first, last in ranges
-    ]
+            lines += run
+    return sorted(lines, key=lambda line: -line.free)
 
 
 def totals_texts(
@@ -397,21 +442,12 @@ def percent_text(percent: float | None) -> str:
     return 'N/A' if percent is None else f'{percent:.0f}%'
 
 
-def memory_text(used: float | None, total: float | None) -> str:
+def memory_text(used: float | None, total: float | None, digits: int = 0) -> str:
     """Return GiB in use and in total: ``'611/640'``."""
     if used is None:
         return 'N/A'
-    text = f'{used / (1 << 30):.0f}'
+    text = f'{used / (1 << 30):.{digits}f}'
     return text if total is None else f'{text}/{total / (1 << 30):.0f}'
-
-
-def kilowatts_text(watts: float | None, limit: float | None) -> str:
-    """Return kilowatts of a host and their limit, if it is known: ``'5.4/5.6'``."""
-    if watts is None:
-        return 'N/A'
-    text = f'{watts / 1e3:.1f}'
-    # Those without a limit stand below those with one.
-    return f'{text}{" " * (1 + len(text))}' if limit is None else f'{text}/{limit / 1e3:.1f}'
 
 
 def power_text(watts: float | None) -> str:
@@ -439,3 +475,9 @@ def users_text(users: Sequence[str]) -> str:
     if not users:
         return ''
     return users[0] if len(users) == 1 else f'{users[0]} +{len(users) - 1}'
+
+
+def names_text(names: Sequence[str]) -> str:
+    """Return the names of hosts with ranges: ``'gpu0001, gpu0003-0004'``."""
+    hosts = [FleetHost(name) for name in names]
+    return ', '.join(_run_name(run) for run in _runs(hosts, lambda host: None))

@@ -305,7 +305,9 @@ def host_of_sample(name: str, sample: Sample, measured: float) -> FleetHost:
     wrong: dict[int, dict[FleetFinding, None]] = {}
     for finding in findings(sample):
         if finding.severity in ('warning', 'critical'):
-            words = FleetFinding(printable(finding.words), finding.severity)
+            words = FleetFinding(
+                printable(finding.words), finding.severity, advice=printable(finding.action)
+            )
             wrong.setdefault(finding.device.physical_index, {})[words] = None
     processes: dict[DeviceKey, list[ProcessSample]] = {}
     for process in sample.processes:

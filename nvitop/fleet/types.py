@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Literal, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Iterable, Literal, Mapping, NamedTuple, Sequence
 
 from nvitop.basics.text import exact_word
 from nvitop.owner.types import PLAIN, TOOLS, Layer
@@ -64,6 +64,8 @@ class FleetFinding(NamedTuple):
     #: ``''``: the host.
     host: str = ''
     gpu: str = ''
+    #: What to do, ``''`` if unknown.
+    advice: str = ''
 
     @property
     def text(self) -> str:
@@ -155,6 +157,8 @@ class FleetHost(NamedTuple):
     measured: float | None = None
     #: Whether it had values within the last hour or is to be scraped, but has none.
     is_gone: bool = False
+    #: In the list of the screen: the hosts that one line stands for, because all their GPUs are free.
+    members: tuple[FleetHost, ...] = ()
 
     @property
     def utilization_percent(self) -> float | None:
@@ -230,22 +234,10 @@ class FleetHost(NamedTuple):
         return None if self.measured is None else max(0.0, now - self.measured)
 
 
-class FleetUser(NamedTuple):
-    """One user over all hosts."""
+class FleetShare(NamedTuple):
+    """A user, or a job, pod, container, unit or session, over all hosts."""
 
-    name: str
-    hosts: int
-    gpus: int
-    processes: int | None = None
-    memory_bytes: float | None = None
-    #: Number of the user's GPUs that are held.
-    held_gpus: int = 0
-
-
-class FleetJob(NamedTuple):
-    """One job, pod, container, unit or session, over all hosts."""
-
-    #: As in the column ``JOB``: ``'slurm 1392969'``, ``'pod serving/chat-0'``.
+    #: Jobs are named as in the column ``JOB``: ``'slurm 1392969'``, ``'pod serving/chat-0'``.
     name: str
     #: Words of the filter for its hosts: ``'job:"slurm 1392969"'``.
     filter: str
@@ -256,6 +248,9 @@ class FleetJob(NamedTuple):
     held_gpus: int = 0
     #: Mean utilization of its GPUs.
     utilization_percent: float | None = None
+    #: Only of users.
+    processes: int | None = None
+    memory_bytes: float | None = None
 
 
 class Fleet(NamedTuple):
@@ -277,58 +272,54 @@ class Fleet(NamedTuple):
         return sorted(problems, key=lambda problem: problem.severity)  # by the alphabet
 
     @property
-    def users(self) -> list[FleetUser]:
+    def users(self) -> list[FleetShare]:
         """The users of its GPUs, those with the most GPUs first."""
-        uses: dict[str, list[tuple[FleetHost, FleetGpu, FleetUse]]] = {}
+        uses: dict[tuple[str, str], list[tuple[FleetHost, FleetGpu, FleetUse]]] = {}
         for host in self.hosts:
             for gpu in host.gpus:
                 for use in gpu.uses:
-                    uses.setdefault(use.user, []).append((host, gpu, use))
-        users = [
-            FleetUser(
-                name,
-                hosts=len({host.name for host, _, _ in rows}),
-                gpus=len(rows),
-                processes=_whole(total(use.processes for _, _, use in rows)),
-                memory_bytes=total(use.memory_bytes for _, _, use in rows),
-                held_gpus=sum(gpu.state == 'held' for _, gpu, _ in rows),
-            )
-            for name, rows in uses.items()
-        ]
-        return sorted(users, key=lambda user: (-user.gpus, user.name))
+                    word = exact_word('user', use.user)
+                    uses.setdefault((use.user, word), []).append((host, gpu, use))
+        return _shares(uses)
 
     @property
-    def jobs(self) -> list[FleetJob]:
+    def jobs(self) -> list[FleetShare]:
         """The jobs, pods and others on its GPUs, those with the most GPUs first."""
-        places: dict[tuple[str, str], list[tuple[FleetHost, FleetGpu, FleetOwner]]] = {}
+        uses: dict[tuple[str, str], list[tuple[FleetHost, FleetGpu, FleetUse]]] = {}
         for host in self.hosts:
             for gpu in host.gpus:
-                for owner in gpu.owners:
+                for user, layer in gpu.owners:
+                    words = exact_word('job', str(layer))
                     # Sessions of several hosts have nothing in common but a number.
-                    is_local = owner.layer.kind in TOOLS or owner.layer.kind in PLAIN
-                    key = str(owner.layer), host.name if is_local else ''
-                    places.setdefault(key, []).append((host, gpu, owner))
-        jobs = []
-        for (name, place), rows in places.items():
-            gpus = {gpu.id: gpu for _, gpu, _ in rows}.values()
-            jobs.append(
-                FleetJob(
-                    name,
-                    _filter(rows[0][2].layer, place),
-                    tuple(sorted({owner.user for _, _, owner in rows if owner.user})),
-                    tuple(dict.fromkeys(host.name for host, _, _ in rows)),
-                    len(gpus),
-                    sum(gpu.state == 'held' for gpu in gpus),
-                    mean(gpu.utilization_percent for gpu in gpus),
-                )
+                    if layer.kind in TOOLS or layer.kind in PLAIN:
+                        words += f' {exact_word("host", host.name)}'
+                    row = host, gpu, FleetUse(user)
+                    uses.setdefault((str(layer), words), []).append(row)
+        return _shares(uses)
+
+
+def _shares(
+    uses: Mapping[tuple[str, str], Sequence[tuple[FleetHost, FleetGpu, FleetUse]]],
+) -> list[FleetShare]:
+    """Return the sums over the uses of each name and its filter."""
+    shares = []
+    for (name, words), rows in uses.items():
+        gpus = {(host.name, gpu.id): gpu for host, gpu, _ in rows}.values()
+        processes = total(use.processes for _, _, use in rows)
+        shares.append(
+            FleetShare(
+                name,
+                words,
+                tuple(sorted({use.user for _, _, use in rows if use.user})),
+                tuple(dict.fromkeys(host.name for host, _, _ in rows)),
+                len(gpus),
+                sum(gpu.state == 'held' for gpu in gpus),
+                mean(gpu.utilization_percent for gpu in gpus),
+                None if processes is None else int(processes),
+                total(use.memory_bytes for _, _, use in rows),
             )
-        return sorted(jobs, key=lambda job: (-job.gpus, job.name))
-
-
-def _filter(layer: Layer, place: str) -> str:
-    """Return the words of the filter for the hosts of a job, or of a session on one host."""
-    word = exact_word('job', str(layer))
-    return f'{word} {exact_word("host", place)}' if place else word
+        )
+    return sorted(shares, key=lambda share: (-share.gpus, share.name))
 
 
 class Totals(NamedTuple):
@@ -353,10 +344,6 @@ class Totals(NamedTuple):
     def memory_percent(self) -> float | None:
         """Share of the memory in use."""
         return percent_of(self.memory_used_bytes, self.memory_total_bytes)
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value)
 
 
 def mean(values: Iterable[float | None]) -> float | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from typing import Callable
 
 import pytest
 
 from nvitop.console.options import Options
 from nvitop.fleet.demo import DemoSource
-from nvitop.fleet.lists import fleet_text, kilowatts_text, memory_text
+from nvitop.fleet.lists import fleet_text, memory_text
 from nvitop.fleet.source import HostSource, Pace
 from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost
 from nvitop.gui.fleet.command import begin_with, state_of
@@ -81,14 +82,15 @@ def test_fleet_goldens(name: str, state: Callable[[], AppState]) -> None:
 def test_users_and_jobs_are_listed_with_their_gpus_below() -> None:
     lines = frame(screen(40, 100, 30, 'U'))
     assert lines[0].startswith(' fleet › users ')
-    assert lines[2].split()[1:4] == ['USER', 'HOSTS', 'GPUS']
-    assert lines[3].split()[1:6] == ['alice', '7', '56', '0', '56']
-    assert '─ alice: 1–17 of 56 GPUs ─' in lines[9]
+    assert lines[2].split()[1:7] == ['USER', 'GPUS', 'HELD', 'UTIL', 'PROCESSES', 'MEM']
+    assert lines[3].split()[1:4] == ['alice', '56', '70%']
+    assert ' gpu0001, gpu0003-0004, gpu0025-0028 ' in lines[3]
+    assert '─ alice · 56 GPUs · 1–17 shown ─' in lines[9]
     assert lines[11].split()[1:5] == ['gpu0001', '0', 'busy', '69%']
     lines = frame(screen(40, 100, 30, 'J', 'Down'))
-    assert re.search(r'─ slurm 41034: 1–\d+ of 32 GPUs ─', '\n'.join(lines))
+    assert re.search(r'─ slurm 41034 · 32 GPUs · 1–\d+ shown ─', '\n'.join(lines))
     lines = frame(screen(40, 100, 30, 'J', 'End'))  # one of four with this name
-    assert '─ nb try.ipynb: 4 GPUs ─' in '\n'.join(lines)
+    assert '─ nb try.ipynb · 4 GPUs ─' in '\n'.join(lines)
     assert (memory_text(1e13, None), memory_text(1e13, 2e13)) == ('9313', '9313/18626')
 
 
@@ -97,17 +99,16 @@ def test_table_on_a_terminal_cuts_no_word_and_marks_unknown_users() -> None:
     lines = fleet_text(fleet, 'table', width=80).splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith(' 96 free: gpu0017-0020, gpu0037-0040')
-    assert '40 hosts  1 without values' in '\n'.join(lines)
-    assert [line.split()[-2] for line in lines if line.startswith('│ gpu0002')] == ['?']
+    assert lines[1].endswith('  1 without values')
+    assert [line.split()[-2] for line in lines if line.startswith('│ gpu0002')] == ['N/A']
     assert lines[-1] == f'╰{"─" * 78}╯'
     users = fleet_text(fleet, 'table', 'users', width=80).splitlines()
-    assert {len(line) for line in users[1:]} == {80}
-    assert ' AGE ' in fleet_text(fleet, 'table', width=110)
-    fresh = fleet._replace(hosts=fleet.hosts[:4])
-    assert ' AGE ' not in fleet_text(fresh, 'table', width=80)
-    assert ' AGE ' not in frame(screen(4, 80, 24))[2]
-    assert ' NVITOP ' in lines[3]
-    assert 'SIMULATED' in fleet_text(fleet, 'table', width=80, is_simulated=True)
+    assert {len(line) for line in users if line[0] in '╭│╰'} == {80}
+    assert ' values 3m old ' in fleet_text(fleet, 'table', width=80)
+    for width in (0, 80):
+        lines = fleet_text(fleet, 'table', width=width, is_simulated=True).splitlines()
+        (head,) = [line for line in lines if 'NVITOP ' in line]
+        assert f'  {time.ctime(NOW)}  SIMULATED  40 hosts  312 GPUs' in head
 
 
 def test_free_gpus_and_problems_come_before_what_is_less_important() -> None:
@@ -119,15 +120,11 @@ def test_free_gpus_and_problems_come_before_what_is_less_important() -> None:
     assert ' held' not in line
     least = frame(screen(40, 80, 24, '\\', *'gpu0013', 'Enter'))[0]
     assert ' 1 problem: gpu0013 ' in least
-    assert [line.split()[1] for line in lines[3:5]] == ['gpu0017', 'gpu0018']
     for width in (40, 60, 80):
         lines = frame(screen(40, width, 24, 'o', 'f'))
         assert lines[0].split()[:3] == ['fleet', '96', 'free']
         assert ' PROBLEMS' in lines[2]
         assert 'GPU 3 not resp' in '\n'.join(lines)
-    # Power with and without a limit.
-    texts = [kilowatts_text(3900.0, limit) for limit in (5600.0, None)]
-    assert [text.rjust(8)[:4] for text in texts] == [' 3.9', ' 3.9']
 
 
 def test_state_of_a_broken_gpu_is_red_and_no_problem_again() -> None:
@@ -167,7 +164,7 @@ def test_failure_keeps_the_last_hosts_and_shows_their_age() -> None:
     state = update_fleet(state, failure)[0]._replace(timestamp=NOW + 400)
     lines = frame(state)
     assert lines[3].split()[1] == 'gpu0001'
-    assert '  6m ' in lines[3]
+    assert ' values 6m old ' in lines[3]
     assert lines[-2].strip('│ ') == 'no server at http://x (since 6m)'
     assert not fleet_of(arrived(state, DemoSource(3).read())).error
 
@@ -186,7 +183,7 @@ def test_host_without_values_is_listed_with_their_age() -> None:
     shown = fleet_of(state).fleet
     state = arrived(state, shown._replace(hosts=(shown.hosts[0], gone)))
     lines = frame(state)
-    assert lines[3].split()[1:-1] == ['gpu0002', '3m', *finding.words.split()]
+    assert lines[3].split()[1:-1] == ['gpu0002', 'no', 'values', 'for', '3m']
     assert '1 without values' in lines[0]
     state, effects = update_fleet(update_fleet(state, KeyPressed('Home'))[0], KeyPressed('Enter'))
     assert not [effect for effect in effects if isinstance(effect, OpenHost)]
@@ -201,7 +198,7 @@ def test_filter_applies_while_you_type() -> None:
     assert {user.name for user in fleet_of(state).lists['users']} == {'bob'}
     state, _ = update_fleet(state, KeyPressed('Enter'))
     state, _ = update_fleet(state, KeyPressed('Esc'))
-    assert len(names(state)) == 40
+    assert len(names(state)) == 36
     state = screen(40, 100, 20, 'J', '\\', *'nosuch', 'Enter')
     assert 'Nothing matches the filter' in '\n'.join(draw_frame(state, History()).lines())
 
@@ -221,12 +218,30 @@ def test_free_gpus_are_filtered_and_findings_are_counted() -> None:
     state = screen(40, 120, 40, '\\', *'free:8', 'Enter')
     assert {host.free for host in listed(state)} == {8}
     head = frame(state)[0]
-    assert '64 free: gpu0017-0020 ..   0 held   no problems   4 problems hidden' in head
+    assert '64 free: gpu0017-0020, gpu0037-0040   0 held   no problems   4 problems hidden' in head
     assert len(listed(update_fleet(state, KeyPressed('!'))[0])) == 4
     gpus = screen(40, 120, 40, 'g')
     assert [gpu.is_free for _, gpu in listed(gpus)[95:97]] == [True, False]
     state, _ = update_fleet(state, KeyPressed('Esc'))
     assert fleet_of(state).sums == fleet_of(state).everything
+
+
+def test_free_neighbors_share_a_line_if_hosts_have_too_little_room() -> None:
+    state = screen(40, 100, 30)
+    assert names(state)[:4] == ['gpu0037-0040', 'gpu0019-0020', 'gpu0017', 'gpu0018']
+    lines = frame(state)
+    assert '─ Hosts 40 · 1–16 of 36 ─' in lines[1]
+    assert lines[3].split()[1:6] == ['gpu0037-0040', '4', '×', '8', '32']
+    detail = next(y for y, line in enumerate(lines) if '4 hosts with free GPUs only' in line)
+    assert [line.split()[1] for line in lines[detail + 2 : detail + 4]] == ['gpu0037', 'gpu0038']
+    assert selected(
+        update_fleet(screen(40, 100, 30, '/', *'gpu0039'), KeyPressed('Enter'))[0]
+    ).members
+    opened = update_fleet(state, KeyPressed('Enter'))[1][0]
+    assert isinstance(opened, OpenHost)
+    assert opened.host.name == 'gpu0037'
+    for other in (screen(40, 100, 30, 'o', 'r', 'R'), screen(40, 100, 100)):
+        assert len(names(other)) == 40
 
 
 def test_enter_opens_the_selected_host() -> None:

@@ -11,7 +11,7 @@ from nvitop.gui.fleet import view
 from nvitop.gui.fleet.state import ORDERS
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import HELP
-from nvitop.gui.render.theme import DIM, ERROR, PLAIN, Role, Style
+from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, Role, Style
 from nvitop.gui.state import actions, navigation
 from nvitop.gui.state.app_state import AppState, Program, ScreenSpec
 from nvitop.gui.state.bindings import BINDINGS, MOVE, PROCESS, SCREEN, SORT, VIEW, opening, sorting
@@ -84,17 +84,19 @@ _SIGNS = HelpGroup(
     'Signs',
     (
         HelpEntry('▁▂▃▄▅▆▇', 'utilization of one GPU, from 0 % to 100 %', Style(Role.UTILIZATION)),
+        HelpEntry('·', 'free; z: free and asleep', IDLE),
         HelpEntry('▁', 'held', Style(Role.HELD)),
+        HelpEntry('×', 'broken; a bar in amber has a warning', ERROR),
+        HelpEntry('?', 'no exporter reports its utilization', DIM),
         HelpEntry(
             'HELD',
             f'GPUs with half of their memory idle for {HELD_SECONDS / 60:.0f} minutes',
             PLAIN,
         ),
-        HelpEntry('!', 'something is wrong with this GPU', ERROR),
-        HelpEntry('·', 'no exporter reports its utilization', DIM),
         HelpEntry('FREE', 'GPUs that no process holds, without critical findings', PLAIN),
-        HelpEntry('USERS', '? if GPUs are in use, but no exporter reports by whom', PLAIN),
-        HelpEntry('AGE', 'age of the values; late from 2 minutes, old from 5 minutes', PLAIN),
+        HelpEntry(
+            'gpu1-4', 'neighbors whose GPUs are all free, if hosts have too little room', PLAIN
+        ),
     ),
 )
 _OTHER_HELP = (
@@ -116,7 +118,8 @@ def _texts(state: AppState) -> list[str]:
     for row in fleet_state.listed(state):
         values = [column.value(row, 0.0) for column in columns]
         words = [value if isinstance(value, list) else [value] for value in values]
-        texts.append(' '.join(str(word) for part in words for word in part))
+        names = [host.name for host in getattr(row, 'members', ())]
+        texts.append(' '.join([*(str(word) for part in words for word in part), *names]))
     return texts
 
 
@@ -141,11 +144,11 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     ),
     Screen.USERS: _LIST._replace(
         menu=('h', 'Enter', 'g', 'J', '/', 'n N', '\\', '!', 'z', 'q'),
-        key_of=lambda user: user.name,
+        key_of=lambda user: user.filter,
     ),
     Screen.JOBS: _LIST._replace(
         menu=('h', 'Enter', 'g', 'u', '/', 'n N', '\\', '!', 'z', 'q'),
-        key_of=lambda job: (job.name, job.filter),
+        key_of=lambda job: job.filter,
     ),
     Screen.PROBLEMS: _LIST._replace(
         menu=('h', 'Enter', 'PageUp PageDown', '/', 'n N', 'q'),

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from nvitop.basics.text import exact_word
 from nvitop.fleet.filters import parse_filter, select
-from nvitop.fleet.lists import VIEWS, ListColumn, free_ranges
+from nvitop.fleet.lists import VIEWS, ListColumn, folded, free_ranges
 from nvitop.fleet.reading import natural
 from nvitop.fleet.types import FleetHost, totals
 from nvitop.gui.fleet.data import FleetState
-from nvitop.gui.model.choices import Screen
+from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result, refuse
 from nvitop.gui.state.events import Event, FleetArrived, FleetFailed, OpenHost
-from nvitop.gui.state.lists import LIST_ORDERS, sorted_lines
+from nvitop.gui.state.lists import LIST_ORDERS, list_sort, sorted_lines
 from nvitop.gui.state.navigation import current_line
 from nvitop.gui.state.process_rows import Order
 from nvitop.gui.state.update import update
@@ -32,8 +31,6 @@ LISTS = {
 def _order_of(column: ListColumn) -> Order:
     def value(host: FleetHost) -> object:
         known = column.value(host, 0.0)
-        if column.name == 'age_seconds':
-            return host.measured and -host.measured
         if column.name == 'free_gpus':  # of those with none, the ones that need attention
             return host.free, len(host.problems)
         if isinstance(known, list):
@@ -81,7 +78,8 @@ def update_fleet(state: AppState, event: Event) -> Result:
         since = fleet.error_since if fleet.error else event.timestamp
         return state._replace(fleet=fleet._replace(error=event.text, error_since=since)), ()
     after, effects = update(state, event)
-    if (after.query, after.list_sorts) != (state.query, state.list_sorts):
+    before = state.query, state.list_sorts, state.height
+    if (after.query, after.list_sorts, after.height) != before:
         after = arrange(after, fleet_of(after))
     return after, effects
 
@@ -93,6 +91,8 @@ def arrange(state: AppState, fleet: FleetState) -> AppState:
     filters = parse_filter(state.query)
     matching = select(fleet.fleet, filters) if filters else fleet.fleet
     hosts = sorted_lines(state, Screen.HOSTS, matching.hosts)
+    if len(hosts) > state.height // 2 and list_sort(state, Screen.HOSTS) == Sort('free_gpus'):
+        hosts = tuple(folded(hosts, now))
     lists = {name: view.rows(matching) for name, view in VIEWS.items()}
     lists.update(hosts=hosts, problems=fleet.fleet.problems)
     fleet = fleet._replace(
@@ -121,7 +121,7 @@ def open_host(state: AppState) -> Result:
 
 def host_of(row: Any) -> FleetHost:
     host: FleetHost = row if isinstance(row, FleetHost) else row[0]
-    return host
+    return host.members[0] if host.members else host
 
 
 def show_hosts(state: AppState) -> Result:
@@ -129,9 +129,7 @@ def show_hosts(state: AppState) -> Result:
     row = selected(state)
     if row is None:
         return state, ()
-    query = row.filter if state.screen is Screen.JOBS else ''
-    query = query or exact_word('user', row.name)
-    return state._replace(screen=Screen.HOSTS, behind=(), query=query).at(ListPosition()), ()
+    return state._replace(screen=Screen.HOSTS, behind=(), query=row.filter).at(ListPosition()), ()
 
 
 def toggle_freeze(state: AppState) -> Result:

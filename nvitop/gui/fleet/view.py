@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any
 
 from nvitop.fleet.lists import (
     VIEWS,
@@ -14,7 +14,7 @@ from nvitop.fleet.lists import (
     titled_columns,
     totals_texts,
 )
-from nvitop.fleet.types import FleetGpu, FleetHost
+from nvitop.fleet.types import FleetFinding, FleetGpu, FleetHost
 from nvitop.gui.fleet.state import LISTS, fleet_of, host_of, listed, selected
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.table import Column, Item
@@ -26,7 +26,7 @@ from nvitop.gui.state.lists import list_sort, order_arrow
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.table import Content, draw_table
-from nvitop.gui.view.text import draw_message, draw_section
+from nvitop.gui.view.text import draw_facts, draw_message, draw_section
 from nvitop.sampling.history import History
 
 if TYPE_CHECKING:
@@ -43,13 +43,11 @@ _WITH_DETAIL = 14
 _SERVER_ROWS = 2
 _LOOKS = {'good': IDLE, 'warning': WARNING, 'critical': ERROR, 'dim': DIM}
 _UTILIZATION, _HELD = Style(Role.UTILIZATION), Style(Role.HELD)
-#: Minimum width of a screen on which a range of hosts with free GPUs precedes averages.
-_WITH_RANGE = 100
 #: Maximum number of ranges of hosts with free GPUs in the first line.
 _MAX_RANGES = 4
 #: Maximum width of the name of a host in the first line.
 _NAME_WIDTH = 20
-#: Sum in the first line → its rank: those of a lower rank have room first.
+#: Sum in the first line → its rank: those of a lower rank have room first. The titles of lists count hosts and GPUs.
 _RANKS = {
     'free': 0,
     'held': 2,
@@ -57,18 +55,19 @@ _RANKS = {
     'gone': 3,
     'hidden': 3,
     'hosts': 4,
-    'gpus': 5,
     'utilization': 6,
     'memory': 7,
     'age': 8,
     'power': 9,
 }
-#: Kind of host → where its values come from.
+#: Maximum width of other parts of the first line: breadcrumb, badge, clock.
+_OTHER_PARTS = 28
+#: Kind of host → where its values come from, and what is missing.
 _WAYS = {
     'own': 'nvitop exporter',
-    'dcgm': 'dcgm-exporter: few problems are reported',
+    'dcgm': 'dcgm-exporter, which reports no users and few problems',
     'ssh': 'nvitop over ssh',
-    'nvidia-smi': 'nvidia-smi over ssh: fewer values',
+    'nvidia-smi': 'nvidia-smi over ssh, which reports no jobs',
     'demo': 'simulated',
 }
 
@@ -94,25 +93,31 @@ def first_line(state: AppState) -> tuple[Item, ...]:
     forms: dict[str, tuple[str, ...]] = {
         name: (text, text.partition(' (')[0]) for name, text in texts.items()
     }
+    if 'gone' in texts:
+        forms['gone'] = (texts['gone'], f'{sums.hosts_without_values:,} gone')
+    if not sums.hosts < fleet.everything.hosts:
+        del texts['hosts']
+    if fleet.worst_host:
+        count = forms['problems'][-1]
+        where_wrong = clip(safe(fleet.worst_host), _NAME_WIDTH)
+        forms['problems'] = (f'{count}: {where_wrong}{" .." * (sums.problems > 1)}', count)
+    # Names of hosts with free GPUs have room before averages, but not before what is wrong.
+    others = [forms[name][-1] for name in ('held', 'problems', 'gone', 'hidden') if name in texts]
+    room = state.width - _OTHER_PARTS - sum(cell_width(text) + 3 for text in others)
     most = fleet.free_hosts[:_MAX_RANGES]
     where = [
         f'{texts["free"]}: {", ".join(most[:count])}'
         + (' ..' if count < len(fleet.free_hosts) else '')
         for count in range(len(most), 0, -1)
     ]
-    # One range of hosts is more important than averages.
-    forms['free'] = (*where, *(() if where and state.width >= _WITH_RANGE else (texts['free'],)))
-    if fleet.worst_host:
-        count = forms['problems'][-1]
-        where_wrong = clip(safe(fleet.worst_host), _NAME_WIDTH)
-        forms['problems'] = (f'{count}: {where_wrong}{" .." * (sums.problems > 1)}', count)
+    forms['free'] = (*(text for text in where if cell_width(text) <= room), texts['free'])
     return tuple(
         Item(
             forms[name],
             styles.get(name, PLAIN),
             rank,
             '!' if name == 'problems' else '',
-            is_whole=name == 'problems',
+            is_whole=name in ('free', 'problems', 'gone'),
         )
         for name, rank in _RANKS.items()
         if name in texts
@@ -148,8 +153,10 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
     rows = layout.lines
     name, cursor = LISTS[state.screen], layout.line
     title = 'GPUs' if name == 'gpus' else name.capitalize()
-    is_counted = 0 < len(rows) <= layout.visible  # the lines shown have the number otherwise
-    draw_screen_title(buf, state, (f'{title} {len(rows)}' if is_counted else title,))
+    count = sum(len(row.members) or 1 for row in rows) if name == 'hosts' else len(rows)
+    # The frame counts the lines if there are more than fit.
+    is_counted = 0 < len(rows) <= layout.visible or count > len(rows)
+    draw_screen_title(buf, state, (f'{title} {count:,}' if is_counted else title,))
     draw_table(
         buf,
         Rect(0, 1, buf.width, layout.area.height + 1),
@@ -172,32 +179,89 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
         draw_message(buf, Rect(0, bottom, buf.width, _SERVER_ROWS), _server_text(state), DIM)
     y = layout.area.bottom
     if cursor is not None and rows and bottom - y > 2:
-        title, pairs = _detail(state, bottom - y - 2)
-        draw_section(buf, y, clip(title, buf.width - 4))
-        columns = _columns(state, 'gpus')[name not in ('users', 'jobs') :]
-        draw_table(buf, Rect(0, y + 1, buf.width, bottom - y - 1), columns, pairs)
+        _draw_detail(buf, state, Rect(0, y, buf.width, bottom - y))
+
+
+def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
+    """Draw the GPUs of the current line, above them what to do about a problem."""
+    row, hosts = selected(state), fleet_of(state).fleet.hosts
+    facts: list[tuple[str, str]] = []
+    name, columns = '', _columns(state, 'gpus')
+    pairs: list[tuple[FleetHost, FleetGpu]] = []
+    if state.screen in (Screen.USERS, Screen.JOBS):
+        is_user = state.screen is Screen.USERS
+        pairs = [
+            (host, gpu)
+            for host in hosts
+            if host.name in row.hosts
+            for gpu in host.gpus
+            if row.name in (gpu.users if is_user else [str(owner.layer) for owner in gpu.owners])
+        ]
+        name, words = row.name, [counted(len(pairs), 'GPU')]
+    elif isinstance(row, FleetHost) and row.members:
+        name, words = row.name, [f'{counted(len(row.members), "host")} with free GPUs only']
+        columns = _columns(state, 'hosts')
+    else:
+        if state.screen is Screen.PROBLEMS:
+            host = next((host for host in hosts if host.name == row.host), FleetHost(row.host))
+            facts = [('PROBLEM', row.text), ('ADVICE', row.advice or _advice(host))]
+        else:
+            host = host_of(row)
+        name, columns = host.name, columns[1:]
+        pairs = [(host, gpu) for gpu in host.gpus]
+        model = next((gpu.model for gpu in host.gpus if gpu.model), '').replace('NVIDIA ', '')
+        count = f'{len(host.gpus)} × {safe(model)}' if model else counted(len(host.gpus), 'GPU')
+        way = _WAYS.get(host.kind, host.kind)
+        words = ['no current values'] if host.is_gone else [count, f'from {way}']
+    room = area.height - 2 - len(facts)
+    if len(pairs) > room:
+        words.insert(1, f'1–{room} shown')
+    draw_section(buf, area.y, clip(' · '.join([safe(name), *words]), buf.width - 4))
+    texts = [(label, safe(text)) for label, text in facts]
+    y = area.y + 1 + draw_facts(buf, Rect(1, area.y + 1, buf.width - 2, 4), texts, 9)
+    if row_list := (row.members if isinstance(row, FleetHost) else ()) or pairs:
+        draw_table(buf, Rect(0, y, buf.width, area.bottom - y), columns, row_list)
+
+
+def _advice(host: FleetHost) -> str:
+    if host.is_gone:
+        return f'Check whether {host.name} is up, and its exporter or ssh'
+    return 'Enter opens the host; its own list of problems has advice'
 
 
 def _columns(state: AppState, name: str) -> list[Column]:
-    hosts, now = fleet_of(state).fleet.hosts, _now(state)
-    titled = titled_columns(name, fleet_of(state).fleet, now, state.width)
+    now, hosts = _now(state), fleet_of(state).fleet.hosts
     gap = 2 if state.width >= CLASSIC else 1
-    columns = [_column(column, now, gap) for column in titled]
-    if columns[0].name == 'host':  # there may be thousands of rows
-        least, most = columns[0].sizes
-        widest = max((cell_width(host.name) for host in hosts), default=0)
-        columns[0] = columns[0]._replace(sizes=(max(least, min(widest, most)),))
+    columns = [_column(column, now, gap) for column in titled_columns(name, state.width)]
+    # There may be thousands of rows.
+    least, most = 8, 28
+    lines = fleet_of(state).lists.get('hosts', ()) if name == 'hosts' else hosts
+    widest = max((cell_width(host.name) for host in lines), default=0)
+    columns = [
+        column._replace(sizes=(max(least, min(widest, most)),)) if column.name == 'host' else column
+        for column in columns
+    ]
     if name == 'hosts':
         most = max((len(host.gpus) for host in hosts), default=1)
         width = max(3, min(_MAX_GLYPHS, most))
         heights = _DIGITS if state.view.ascii else _HEIGHTS
 
         def glyphs(host: FleetHost, _: int) -> Content:
+            if host.members:
+                return ((f'{len(host.members)} × {len(host.members[0].gpus)}', IDLE),)
             return [_glyph(gpu, heights) for gpu in host.gpus[:width]]
 
         title = 'PER GPU' if width >= 7 else 'GPU'
         columns.insert(1, Column('glyphs', title, (width,), '', glyphs, align='<', rank=4))
+    if name == 'problems':
+        columns[0] = columns[0]._replace(sizes=(10,), text=_severity)
     return columns
+
+
+def _severity(problem: FleetFinding, _: int) -> Content:
+    """Return the severity with its sign, as on the screen of one machine."""
+    sign, style = ('●', ERROR) if problem.severity == 'critical' else ('▲', WARNING)
+    return ((f'{sign} {problem.severity}', style),)
 
 
 def _column(column: ListColumn, now: float, gap: int) -> Column:
@@ -212,6 +276,9 @@ def _column(column: ListColumn, now: float, gap: int) -> Column:
             style = _UTILIZATION if look and text != 'N/A' else PLAIN
         else:
             style = _LOOKS[look]
+        used, slash, rest = text.partition('/')
+        if slash and column.name == 'memory_used_bytes':
+            return ((used, PLAIN), (slash + rest, DIM))
         return clip(text, width) if style == PLAIN else ((clip(text, width), style),)
 
     order = column.name if column.key else ''
@@ -229,15 +296,17 @@ def _column(column: ListColumn, now: float, gap: int) -> Column:
 
 
 def _glyph(gpu: FleetGpu, heights: str) -> tuple[str, Style]:
-    if gpu.findings:
-        return '!', _LOOKS[gpu.severity or 'warning']
-    percent = gpu.utilization_percent
-    if percent is None:
-        return 'z' if gpu.state == 'asleep' else '·', DIM
+    percent, count = gpu.utilization_percent, len(heights)
+    if gpu.severity == 'critical':
+        return '×' if heights is _HEIGHTS else 'x', ERROR
+    if gpu.is_free and gpu.severity is None:
+        return 'z' if gpu.state == 'asleep' else '·' if heights is _HEIGHTS else '.', IDLE
     if gpu.state == 'held':
         return heights[0], _HELD
-    count = len(heights)
-    return heights[max(0, min(count - 1, int(percent * count / 100)))], _UTILIZATION
+    if percent is None:
+        return '?', DIM
+    style = WARNING if gpu.severity else _UTILIZATION
+    return heights[max(0, min(count - 1, int(percent * count / 100)))], style
 
 
 def _reason(state: AppState, name: str) -> str:
@@ -250,39 +319,17 @@ def _reason(state: AppState, name: str) -> str:
     return f'{text[0].upper()}{text[1:]}'
 
 
-def _detail(state: AppState, room: int) -> tuple[str, Sequence[tuple[FleetHost, FleetGpu]]]:
-    row, hosts = selected(state), fleet_of(state).fleet.hosts
-    if state.screen in (Screen.USERS, Screen.JOBS):
-        is_user = state.screen is Screen.USERS
-        pairs = [
-            (host, gpu)
-            for host in hosts
-            if is_user or host.name in row.hosts
-            for gpu in host.gpus
-            if row.name in (gpu.users if is_user else [str(owner.layer) for owner in gpu.owners])
-        ]
-        return f'{safe(row.name)}: {_seen(len(pairs), room)}', pairs
-    if state.screen is Screen.PROBLEMS:
-        host = next((host for host in hosts if host.name == row.host), FleetHost(row.host))
-    else:
-        host = host_of(row)
-    way = 'no current values' if host.is_gone else _WAYS.get(host.kind, host.kind)
-    model = next((gpu.model for gpu in host.gpus if gpu.model), '')
-    parts = [_seen(len(host.gpus), room), safe(model), way]
-    return f'{safe(host.name)}: {", ".join(filter(None, parts))}', [(host, g) for g in host.gpus]
-
-
-def _seen(gpus: int, room: int) -> str:
-    return f'{f"1–{room} of " if gpus > room else ""}{counted(gpus, "GPU")}'
-
-
 def _server_text(state: AppState) -> str:
+    """Return where the hosts come from, the most important first."""
     shown = fleet_of(state)
     fleet, kinds = shown.fleet, [host.kind for host in shown.fleet.hosts if not host.is_gone]
+    if not fleet.timestamp:
+        return f'{safe(shown.server)}: no answer yet'
     size = f', {fleet.size_bytes / 1e6:.2f} MB' if fleet.size_bytes else ''
-    last = f'{fleet.seconds:.2f}s{size}, every {shown.period:.0f}s'
-    parts = [f'{safe(shown.server)}: {last if fleet.timestamp else "no answer yet"}']
-    for kind, way in _WAYS.items():
-        if kind in kinds:
-            parts.append(f'{counted(kinds.count(kind), "host")} with {way}')
-    return ' · '.join(parts)
+    counts = [
+        f'{kinds.count(kind):,} {way.partition(",")[0]}'
+        for kind, way in _WAYS.items()
+        if kind in kinds
+    ]
+    read = f'read every {shown.period:.0f}s in {fleet.seconds:.2f}s{size}'
+    return f'{safe(shown.server)}, {read} · hosts: {", ".join(counts) or "none"}'
