@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Literal, NamedTuple, Tuple
 
 from nvitop import api
-from nvitop.api import libcuda, libnvml
+from nvitop.api import libnvml
 from nvitop.api.system import system
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS, Metric
 from nvitop.basics.text import printable_lines
@@ -321,18 +321,6 @@ def _content(path: str) -> str:
         return ''
 
 
-def _check_cuda() -> Check:
-    visible = os.environ.get('CUDA_VISIBLE_DEVICES')
-    shown = '' if visible is None else f', CUDA_VISIBLE_DEVICES={visible!r}'
-    try:
-        libcuda.cuInit()
-        version = libcuda.cuDriverGetVersion()
-    except libcuda.CUDAError as error:
-        advice = 'nvitop needs it only for some values of CUDA_VISIBLE_DEVICES'
-        return Check(f'not usable: {error}; {advice}{shown}', 'limited')
-    return Check(f'driver {version}{shown}')
-
-
 def _check_permissions() -> Check:
     closed = [
         str(path)
@@ -376,12 +364,11 @@ CHECKS: dict[str, Callable[[], Check]] = {
     'NVML binding': _check_binding,
     'driver': _check_driver,
     'GPUs': _check_gpus,
-    'CUDA': _check_cuda,
     'permissions': _check_permissions,
     'terminal': _check_terminal,
 }
 #: Checks that call the driver.
-_OF_DRIVER = ('driver', 'GPUs', 'CUDA')
+_OF_DRIVER = ('driver', 'GPUs')
 
 
 def run_checks() -> Iterator[tuple[str, Check]]:

@@ -35,7 +35,7 @@ def test_working_machine_has_status_0() -> None:
     assert found['driver'] == 'ok       550.127.05, CUDA 12.4, simulated: mig'
     assert found['GPUs'] == 'ok       4 × NVIDIA A100-SXM4-80GB'
     assert found['NVML binding'].startswith('ok       nvidia-ml-py')
-    assert ' '.join(found) == 'system NVML binding driver GPUs CUDA permissions terminal'
+    assert ' '.join(found) == 'system NVML binding driver GPUs permissions terminal'
 
 
 def test_capture_says_where_it_is(tmp_path: pathlib.Path) -> None:
@@ -95,7 +95,7 @@ def test_a_check_that_does_not_end_or_raises_keeps_its_name(
 
     monkeypatch.setattr(doctor, 'CHECK_SECONDS', 0.5)
     endless = threading.Event()
-    checks = {**doctor.CHECKS, 'terminal': endless.wait, 'CUDA': fail}
+    checks = {**doctor.CHECKS, 'terminal': endless.wait, 'system': fail}
     monkeypatch.setattr(doctor, 'CHECKS', checks)
     with simulation.machine('half-busy', processes='none') as machine:
         machine.hang('nvmlDeviceGetUUID')
@@ -105,7 +105,7 @@ def test_a_check_that_does_not_end_or_raises_keeps_its_name(
     assert status == 1
     assert found['GPUs'].startswith('failed   The NVIDIA driver has not responded for')
     assert found['terminal'].endswith('a file system or a device may hang')
-    assert found['CUDA'] == 'failed   ZeroDivisionError: by 0'
+    assert found['system'] == 'failed   ZeroDivisionError: by 0'
     assert found['permissions'].startswith('ok ')
 
 
