@@ -23,7 +23,7 @@ from nvitop.recording.frames import FrameError
 from nvitop.recording.reader import Recording
 from nvitop.recording.store import RecordingError
 from nvitop.sampling.types import Sample
-from nvitop.usage.recordings import DEFAULT_SECONDS, open_sources, read_report
+from nvitop.usage.recordings import DEFAULT_SECONDS, read_report
 from nvitop.usage.report import DIMENSIONS, FORMATS, ORDERS, Report, arrange, held_text, report_text
 
 if TYPE_CHECKING:
@@ -210,17 +210,11 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _report_of_files(options: argparse.Namespace, since: float | None, until: float | None) -> int:
-    sources, problems = open_sources(_paths(options))
     try:
-        if not sources:
-            raise RecordingError('\n'.join(problems))
-        report = read_report(sources, since, until, options.by)
+        report = read_report(_paths(options), since, until, options.by)
     except RecordingError as error:
         raise CommandFailure(str(error)) from None
-    finally:
-        for source in sources:
-            source.close()
-    return _print_report(options, report._replace(problems=(*problems, *report.problems)))
+    return _print_report(options, report)
 
 
 def _report_of_server(

@@ -171,20 +171,8 @@ def _use_of(row: Sequence[object]) -> tuple[tuple[str, ...], Sums]:
     )
 
 
-def open_sources(paths: Sequence[str]) -> tuple[list[RecordedUsage], list[str]]:
-    """Open recordings; return also why some could not be opened."""
-    sources: list[RecordedUsage] = []
-    problems = []
-    for path in paths:
-        try:
-            sources.append(RecordedUsage(path))
-        except RecordingError as error:
-            problems.append(str(error))
-    return sources, problems
-
-
 def read_report(
-    sources: Sequence[RecordedUsage], since: float | None, until: float | None, by: tuple[str, ...]
+    paths: Sequence[str], since: float | None, until: float | None, by: tuple[str, ...]
 ) -> Report:
     """Return the use of GPUs in a period, by default the last week recorded.
 
@@ -192,9 +180,29 @@ def read_report(
     to the last sample: what was before and after is not unobserved.
 
     Raises:
-        RecordingError: Nothing was recorded in the period, or simulated and real machines would be
-            added up.
+        RecordingError: No file can be read, nothing was recorded in the period, or simulated and
+            real machines would be added up.
     """
+    sources: list[RecordedUsage] = []
+    problems = []
+    with contextlib.ExitStack() as stack:
+        for path in paths:
+            try:
+                sources.append(stack.enter_context(contextlib.closing(RecordedUsage(path))))
+            except RecordingError as error:
+                problems.append(str(error))
+        if not sources:
+            raise RecordingError('\n'.join(problems))
+        return _add_up(sources, since, until, by, problems)
+
+
+def _add_up(
+    sources: Sequence[RecordedUsage],
+    since: float | None,
+    until: float | None,
+    by: tuple[str, ...],
+    problems: list[str],
+) -> Report:
     simulated = [source for source in sources if source.simulated]
     if 0 < len(simulated) < len(sources):
         raise RecordingError(
@@ -218,7 +226,6 @@ def read_report(
             f'{format_time(begin * 60)[:-3]} to {format_time(end * 60)[:-3]}'
         )
     table, gpus = Table(by), 0
-    problems: list[str] = []
     days = list(_days(start, stop)) if 'day' in by else [('', start, stop)]
     for host, of_host in hosts.items():
         prefix = '' if len(hosts) == 1 or 'host' in by else f'{host}/'

@@ -21,7 +21,7 @@ from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Sample
 from nvitop.usage.command import main
 from nvitop.usage.prometheus import read_prometheus
-from nvitop.usage.recordings import open_sources, read_report
+from nvitop.usage.recordings import read_report
 from tests.clock import Clock
 from tests.fleet.servers import exposition, program, prometheus
 from tests.usage.reports import HOUR, hours
@@ -190,9 +190,8 @@ def test_recordings_and_prometheus_agree_with_the_truth(
 ) -> None:
     known = simulation.parse_scenario(KNOWN, name='known')
     data = Simulated(known if scenario == 'known' else scenario, tmp_path)
-    sources, problems = open_sources([str(tmp_path / 'a.db')])
-    recorded = read_report(sources, data.since, data.until + 60, ('user',))
-    assert not problems
+    recorded = read_report([str(tmp_path / 'a.db')], data.since, data.until + 60, ('user',))
+    assert not recorded.problems
     with prometheus(tmp_path, exposition(data.moments)) as url:
         client = Client(make_settings({'url': url}))
         until = data.until + DELAY_SECONDS

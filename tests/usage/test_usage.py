@@ -21,7 +21,7 @@ from nvitop.recording.recorder import Recorder
 from nvitop.recording.store import RecordingError
 from nvitop.sampling.types import JobSample, Sample
 from nvitop.usage.command import main, parse_moment
-from nvitop.usage.recordings import open_sources, read_report
+from nvitop.usage.recordings import read_report
 from nvitop.usage.report import ORDERS, Report, Row, Sums, Table, arrange, held_text, report_text
 from tests.recording import virtual_clock
 from tests.recording.virtual_clock import START, SimpleMachine, mig, percent
@@ -74,14 +74,10 @@ def copied(recorded: Path, tmp_path: Path) -> Path:
 
 def report_of(*paths: Path, by: str = 'user', **period: float) -> Report:
     """Return the report of recordings; times are seconds after the beginning of the example."""
-    sources, problems = open_sources([str(path) for path in paths])
-    assert not problems
     since, until = (BEGIN + period[name] if name in period else None for name in ('since', 'until'))
-    try:
-        return read_report(sources, since, until, tuple(by.split(',')))
-    finally:
-        for source in sources:
-            source.close()
+    report = read_report([str(path) for path in paths], since, until, tuple(by.split(',')))
+    assert not report.problems
+    return report
 
 
 #: Computed by hand: ann uses 1 h and 0.5 h · 60/80, bob 0.5 h · 20/80.
