@@ -208,7 +208,6 @@ def wait_and_claim(
     command: str,
     announce: Callable[[str], object] = lambda _text: None,
     *,
-    clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], object] = time.sleep,
 ) -> ClaimedDevices:
     """Wait until enough devices match, and claim them.
@@ -219,7 +218,7 @@ def wait_and_claim(
         ClaimError, NVMLError, TimeoutError: As :func:`claim`.
     """
     try:
-        with contextlib.closing(_Waiter(request, clock)) as waiter:
+        with contextlib.closing(_Waiter(request)) as waiter:
             return waiter.wait(command, announce, sleep)
     except TimeoutError:  # an OSError too
         raise
@@ -230,8 +229,8 @@ def wait_and_claim(
 class _Waiter:
     """Collects the locks of devices that match."""
 
-    def __init__(self, request: ClaimRequest, clock: Callable[[], float]) -> None:
-        self._request, self._clock = request, clock
+    def __init__(self, request: ClaimRequest) -> None:
+        self._request = request
         uuids = [str(device.uuid()) for device in request.possible()]
         self._directory = directory_to_write()
         remove_dead_claims(self._directory)
@@ -252,7 +251,7 @@ class _Waiter:
         """Wait until enough devices match, and claim them."""
         limit = self._request.timeout_seconds
         limit = math.inf if limit is None else limit
-        started = now = self._clock()
+        started = now = time.monotonic()
         said = ''
         while True:
             self._look()
@@ -283,7 +282,7 @@ class _Waiter:
             first, last = _POLL_SECONDS
             pause = min(last, max(first, (now - started) / 20)) * random.uniform(0.8, 1.2)
             sleep(max(0.05, min(pause, started + limit - now)))
-            now = self._clock()
+            now = time.monotonic()
 
     def _has_enough(self) -> bool:
         return len(self._locks) == self._request.needed

@@ -16,7 +16,7 @@ import os
 import re
 import time
 from collections import Counter
-from typing import Iterator, Mapping, NamedTuple
+from typing import Iterator, NamedTuple
 
 from nvitop.basics.text import printable
 from nvitop.platforms import ProcessIdentity, is_running, this_process
@@ -47,30 +47,31 @@ class ClaimError(RuntimeError):
     """Devices cannot be claimed, however long a program waits."""
 
 
-def _places(environ: Mapping[str, str]) -> tuple[str, ...]:
-    return (environ[VARIABLE],) if environ.get(VARIABLE) else PLACES
+def _places() -> tuple[str, ...]:
+    place = os.environ.get(VARIABLE)
+    return (place,) if place else PLACES
 
 
-def directories_to_read(environ: Mapping[str, str] = os.environ) -> list[str]:
+def directories_to_read() -> list[str]:
     """Return all directories that may have claims."""
-    return [place for place in _places(environ) if not why_unusable(place)]
+    return [place for place in _places() if not why_unusable(place)]
 
 
-def directory_to_write(environ: Mapping[str, str] = os.environ) -> str:
+def directory_to_write() -> str:
     """Return the directory for new claims; create it if there is none.
 
     Raises:
         ClaimError: No place can be used; the text says why.
     """
-    for existing in directories_to_read(environ):
+    for existing in directories_to_read():
         return existing
-    for place in _places(environ):
+    for place in _places():
         if not os.path.lexists(place):  # the mode of an existing one is its owner's decision
             with contextlib.suppress(OSError):
                 make_shared(place)
         if not why_unusable(place):
             return place
-    reasons = '; '.join(f'{place}: {why_unusable(place)}' for place in _places(environ))
+    reasons = '; '.join(f'{place}: {why_unusable(place)}' for place in _places())
     raise ClaimError(f'no directory for claims ({reasons}); set {VARIABLE}')
 
 
@@ -102,9 +103,9 @@ def read_claims() -> dict[str, Claim]:
     return claims_by_uuid
 
 
-def claimed_by_others(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
+def claimed_by_others() -> frozenset[str]:
     """Return the UUIDs of all claimed devices, except those that ``nvitop run`` gave to this program."""
-    return frozenset(read_claims()) - {*environ.get(CLAIM_VARIABLE, '').split(',')}
+    return frozenset(read_claims()) - {*os.environ.get(CLAIM_VARIABLE, '').split(',')}
 
 
 def live_claim(claims: list[Claim], lock: str) -> Claim | None:

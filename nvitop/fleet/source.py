@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Callable, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.fleet.host import read_history, read_host
 from nvitop.fleet.lists import age_text
@@ -47,18 +47,15 @@ class FleetSource:
 class PrometheusSource(FleetSource):
     """The hosts that a server with the API of Prometheus knows."""
 
-    def __init__(
-        self, client: Client, scope: Scope, *, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, client: Client, scope: Scope) -> None:
         self._client = client
         self._scope = scope
-        self._clock = clock
 
     def read(self) -> Fleet:
         """Return all hosts."""
-        started = self._clock()
+        started = time.time()
         response = self._client.query(fleet_query(self._scope))
-        now = self._clock()
+        now = time.time()
         fleet = read_fleet(response.series, self._scope, now)
         return fleet._replace(
             warnings=response.warnings, seconds=now - started, size_bytes=response.size_bytes
@@ -67,13 +64,13 @@ class PrometheusSource(FleetSource):
     def sample(self, host: FleetHost) -> Sample:
         """Return the sample of one host."""
         response = self._client.query(host_query(host, self._scope))
-        sample = read_host(response.series, host, self._clock())
+        sample = read_host(response.series, host, time.time())
         notes = [Problem('monitor', 'source', note, 'na') for note in response.warnings]
         return sample._replace(problems=(*sample.problems, *notes))
 
     def past(self, host: FleetHost, sample: Sample) -> list[tuple[float, Sample]]:
         """Return samples of the last hour with their times, oldest first."""
-        now = self._clock()
+        now = time.time()
         query = history_query(host, self._scope)
         values = self._client.values_over_time(query, now - PAST_SECONDS, now, PAST_STEP)
         return read_history(values, host, sample)
@@ -117,23 +114,11 @@ class HostSource:
         source: The fleet.
         host: The host, from the last list.
         interval: Minimum time (seconds) between requests.
-        clock: Monotonic seconds.
-        wall_clock: Seconds since the epoch.
     """
 
-    def __init__(
-        self,
-        source: FleetSource,
-        host: FleetHost,
-        *,
-        interval: float = 5.0,
-        clock: Callable[[], float] = time.monotonic,
-        wall_clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, source: FleetSource, host: FleetHost, *, interval: float = 5.0) -> None:
         self._source = source
         self._host = host
-        self._clock = clock
-        self._wall_clock = wall_clock
         self._pace = Pace(interval)
         self._last = EMPTY_SAMPLE
         self._due = 0.0
@@ -158,7 +143,7 @@ class HostSource:
 
     def sample(self, demand: Demand) -> Sample:
         """Send a request if one is due; otherwise return the last sample again."""
-        started = self._clock()
+        started = time.monotonic()
         if started < self._due:
             return self._last
         self._sequence += 1
@@ -166,12 +151,12 @@ class HostSource:
             sample = self._source.sample(self._host)
         except FleetError as error:
             problem = Problem('monitor', 'source', error.line, 'error')
-            timestamp = self._last.timestamp or self._wall_clock()
+            timestamp = self._last.timestamp or time.time()
             sample = self._last._replace(problems=(problem,), timestamp=timestamp)
             self._trouble = str(error)
         else:
-            self._trouble = _trouble(sample, self._wall_clock())
-        ended = self._clock()
+            self._trouble = _trouble(sample, time.time())
+        ended = time.monotonic()
         self._pace = self._pace._replace(seconds=ended - started)
         self._due = started + self._pace.period
         self._last = sample._replace(
@@ -184,7 +169,7 @@ class HostSource:
         if self._has_past or not self._last.devices:
             return ()
         self._has_past = True
-        now, monotonic = self._wall_clock(), self._clock()
+        now, monotonic = time.time(), time.monotonic()
         try:
             history = self._source.past(self._host, self._last)
         except FleetError:

@@ -29,11 +29,9 @@ if sys.platform == 'linux':
     WSL = wsl_distribution(os.environ, os.uname().release)
 
 
-def is_container(
-    exists: Callable[[str], bool] = os.path.exists, environ: Mapping[str, str] = os.environ
-) -> bool:
+def is_container() -> bool:
     marks = ('/.dockerenv', '/run/.containerenv')
-    return any(map(exists, marks)) or 'KUBERNETES_SERVICE_HOST' in environ
+    return any(map(os.path.exists, marks)) or 'KUBERNETES_SERVICE_HOST' in os.environ
 
 
 def surroundings(

@@ -269,7 +269,6 @@ class RemoteSource:
         arguments: Arguments of ``nvitop`` on that machine.
         interval: Seconds between samples.
         or_smi: Whether nvidia-smi and ps run on a machine without nvitop 2.
-        wait_seconds: Time that :meth:`sample` waits for news.
     """
 
     #: No driver is called here.
@@ -282,11 +281,9 @@ class RemoteSource:
         *,
         interval: float = 1.0,
         or_smi: bool = False,
-        wait_seconds: float = WAIT_SECONDS,
     ) -> None:
         self._host = host
         self._command = ssh_command(host, arguments, or_smi=or_smi)
-        self._wait_seconds = wait_seconds
         self._interval = interval
         self._news = threading.Condition()
         self._connection: _Connection | None = None
@@ -325,13 +322,13 @@ class RemoteSource:
         connection = self._connection
         if connection is None:
             with self._news:
-                self._news.wait(self._wait_seconds)
+                self._news.wait(WAIT_SECONDS)
             return self._last
         connection.send(demand)
         with self._news:
             self._news.wait_for(
                 lambda: connection.count != self._count or connection.ended() is not None,
-                self._wait_seconds,
+                WAIT_SECONDS,
             )
             sample, count, arrived = connection.sample, connection.count, connection.arrived
         if sample is not None and count != self._count:
