@@ -231,39 +231,30 @@ def run_with_log(log: pathlib.Path, text: str, *arguments: str) -> CommandRun:
     return CommandRun(main, '--kernel-log', str(log), *arguments)
 
 
+#: Exit status, line of the log, and how the output begins.
+LOGGED = """
+2  NVRM: Xid (PCI:0000:5a:00): 95, pid=0  |  GPU 3: critical: Xid 95: uncontained
+0  NVRM: Xid (PCI:0000:5a:00): 31, pid=0  |  ok: 8 GPUs
+1  NVRM: Xid (PCI:0000:5a:00): 94, pid=0  |  GPU 3: warning: Xid 94: contained
+2  NVRM: Xid (PCI:0000:ff:00): 79, pid=0  |  GPU 0000:ff:00: critical: Xid 79:
+0  NVRM: Xid (PCI:0000:ff:00): 31, pid=0  |  ok: 8 GPUs
+2  NVRM: GPU 0000:5a:00.0: RmInitAdapter failed! (0x26)  |  GPU 3: critical: could
+2  NVRM: _kgspRpcRecvPoll: GPU0 GSP heartbeat timeout  |  GPU kernel number 0: crit
+2  nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30  |  NVSwitch 0000:c1:00: critical: NVSwitch error 20034 (fatal)
+1  nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 46  |  NVSwitch 0000:c1:00: warning: NVSwitch error 28006 (non-fatal)
+2  NVRM: Xid (PCI:0000:5a:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)  |  GPU 3: critical: Xid 154: recovery action changed
+"""
+
+
 def test_errors_of_the_kernel_log_are_findings(tmp_path: pathlib.Path) -> None:
     log = tmp_path / 'log'
     start = time.strftime('%Y-%m-%dT%H:%M:%S+00:00 node07 kernel: ', time.gmtime())
     with simulation.machine('half-busy', processes='none'):
-        for text, status, expected in (
-            ('NVRM: Xid (PCI:0000:5a:00): 95, pid=0', 2, 'GPU 3: critical: Xid 95: uncontained'),
-            ('NVRM: Xid (PCI:0000:5a:00): 31, pid=0', 0, 'ok: 8 GPUs'),
-            ('NVRM: Xid (PCI:0000:5a:00): 94, pid=0', 1, 'GPU 3: warning: Xid 94: contained'),
-            ('NVRM: Xid (PCI:0000:ff:00): 79, pid=0', 2, 'GPU 0000:ff:00: critical: Xid 79: '),
-            ('NVRM: Xid (PCI:0000:ff:00): 31, pid=0', 0, 'ok: 8 GPUs'),
-            ('NVRM: GPU 0000:5a:00.0: RmInitAdapter failed! (0x26)', 2, 'GPU 3: critical: could '),
-            ('NVRM: _kgspRpcRecvPoll: GPU0 GSP heartbeat timeout', 2, 'GPU kernel number 0: crit'),
-            (
-                'nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30',
-                2,
-                'NVSwitch 0000:c1:00: critical: NVSwitch error 20034 (fatal)',
-            ),
-            (
-                'nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 46',
-                1,
-                'NVSwitch 0000:c1:00: warning: NVSwitch error 28006 (non-fatal)',
-            ),
-            (
-                (
-                    'NVRM: Xid (PCI:0000:5a:00): 154, GPU recovery action changed from 0x0 (None) to '
-                    '0x2 (Node Reboot Required)'
-                ),
-                2,
-                'GPU 3: critical: Xid 154: recovery action changed\n  Xid 154 at ',
-            ),
-        ):
+        for row in LOGGED.strip().splitlines():
+            status, _, rest = row.partition('  ')
+            text, _, expected = rest.partition('  |  ')
             ran = run_with_log(log, f'{start}{text}\n')
-            assert (ran.status, ran.out[: len(expected)]) == (status, expected)
+            assert (str(ran.status), ran.out[: len(expected)]) == (status, expected)
         gone = run_with_log(log, f'{start}NVRM: Xid (PCI:0000:ff:00): 79\n', '--format=json').out
         (finding,) = json.loads(gone)['findings']
         assert (finding['gpu'], finding['pci_bus_id']) == (None, '0000:ff:00.0')

@@ -82,40 +82,30 @@ def test_a_terminal_shows_which_machine_is_connected_to(
     assert capsys.readouterr().err.count('connecting to gpu07 ...') == 1
 
 
-@pytest.mark.parametrize(
-    ('script', 'words'),
-    [
-        (
-            'echo "ssh: Could not resolve hostname $host" >&2; exit 255',
-            'Could not resolve hostname',
-        ),
-        ('echo "Host key verification failed." >&2; exit 255', 'Run "ssh gpu07" once'),
-        ('echo "root@gpu07: Permission denied (publickey)." >&2; exit 255', 'Permission denied'),
-        ('echo "sh: 1: exec: nvitop: not found" >&2; exit 127', 'nvitop is not installed on gpu07'),
-        (
-            'echo "nvitop query: error: unrecognized arguments: --samples" >&2; exit 2',
-            'nvitop on gpu07 is too old',
-        ),
-        ('echo "nvitop query: error: no \033[31mdriver" >&2; exit 1', 'no �[31mdriver'),
-        (
-            'printf "hello\\nnvitop query: error: NVML was not found\\n  Install it.\\n  Or not.\\n" >&2; exit 1',
-            'NVML was not found\nInstall it.\nOr not.',
-        ),
-        (
-            'echo "nvitop query: error: the CUDA driver was not found" >&2; exit 1',
-            'the CUDA driver was not found',
-        ),
-        ('echo "{\\"nvitop_sample\\": 99}"; exit 1', 'a newer version of nvitop'),
-        ('exit 3', 'nvitop on gpu07 ended with status 3'),
-    ],
-)
-def test_failures_are_explained(stand_in: Callable[[str], None], script: str, words: str) -> None:
+#: What ssh does, and words of the message.
+FAILURES = """
+echo "ssh: Could not resolve hostname $host" >&2; exit 255  |  Could not resolve hostname
+echo "Host key verification failed." >&2; exit 255  |  Run "ssh gpu07" once
+echo "root@gpu07: Permission denied (publickey)." >&2; exit 255  |  Permission denied
+echo "sh: 1: exec: nvitop: not found" >&2; exit 127  |  nvitop is not installed on gpu07
+echo "nvitop query: error: unrecognized arguments: --samples" >&2; exit 2  |  nvitop on gpu07 is too old
+echo "nvitop query: error: no \033[31mdriver" >&2; exit 1  |  no �[31mdriver
+printf "hello\\nnvitop query: error: NVML was not found\\n  Install it.\\n  Or not.\\n" >&2; exit 1  |  NVML was not found\\nInstall it.\\nOr not.
+echo "nvitop query: error: the CUDA driver was not found" >&2; exit 1  |  the CUDA driver was not found
+echo "{\\"nvitop_sample\\": 99}"; exit 1  |  a newer version of nvitop
+exit 3  |  nvitop on gpu07 ended with status 3
+"""
+
+
+@pytest.mark.parametrize('row', FAILURES.strip().splitlines())
+def test_failures_are_explained(stand_in: Callable[[str], None], row: str) -> None:
+    script, _, words = row.partition('  |  ')
     stand_in(script)
     source = RemoteSource('gpu07', SAMPLES)
     with pytest.raises(RemoteError) as caught:
         source.first_sample(Demand(), PATIENCE)
     source.close()
-    assert words in str(caught.value)
+    assert words.replace('\\n', '\n') in str(caught.value)
 
 
 @pytest.mark.parametrize(
