@@ -112,26 +112,15 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         return
     unused = goldens.unused()
     if unused and goldens.UPDATE.enabled:
-        goldens.remove(unused)
+        for name in unused:
+            (goldens.FOLDER / f'{name}.txt').unlink()
     elif unused:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        config.stash[_UNUSED] = unused
-
-
-_UNUSED = pytest.StashKey['list[str]']()
+        print(f'\nunused golden screens: {", ".join(unused)}')
+        print('remove them, or run all tests with --update-golden')
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: object) -> None:
     """Collect the golden screens compared by a pytest-xdist worker."""
     goldens.USED.update(getattr(node, 'workeroutput', {}).get('goldens', ()))
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    unused = config.stash.get(_UNUSED, [])
-    if unused:
-        terminalreporter.section('unused golden screens')
-        terminalreporter.write_line('\n'.join(unused))
-        terminalreporter.write_line('remove them, or run all tests with --update-golden')

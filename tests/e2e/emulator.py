@@ -23,7 +23,6 @@ class Screen(pyte.Screen):
 
     def __init__(self, columns: int, rows: int) -> None:
         self.private_modes: set[int] = set(FRESH_MODES)
-        self.bells = 0
         self._last = ' '
         self._main: tuple[Any, Any] | None = None
         super().__init__(columns, rows)
@@ -74,9 +73,6 @@ class Screen(pyte.Screen):
 
     def is_dim(self, x: int, y: int) -> bool:
         return bool(self.cell(x, y).strikethrough)
-
-    def bell(self, *args: object) -> None:
-        self.bells += 1
 
     def set_mode(self, *modes: int, **kwargs: bool) -> None:
         if kwargs.get('private'):

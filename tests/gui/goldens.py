@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import pathlib
 import types
-from typing import Iterable
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import PLAIN, Role, Style
@@ -49,11 +48,6 @@ def assert_golden_text(name: str, drawn: str) -> None:
 def unused() -> list[str]:
     """Return the names of golden screens that no test has compared."""
     return sorted({path.stem for path in FOLDER.glob('*.txt')} - USED)
-
-
-def remove(names: Iterable[str]) -> None:
-    for name in names:
-        (FOLDER / f'{name}.txt').unlink()
 
 
 def golden_text(buffer: Buffer) -> str:

@@ -60,10 +60,6 @@ def panel(
     return buffer
 
 
-def device_lines_of(device: DeviceSample, lines: int = 1, width: int = 100) -> list[str]:
-    return panel(machine(device), width, lines).lines()[2:]
-
-
 def styles_of(buffer: Buffer, text: str) -> set[Style]:
     return {
         style for y in range(buffer.height) for _, drawn, style in buffer.row(y) if text in drawn
