@@ -109,9 +109,9 @@ def test_rings_are_bounded_frozen_and_have_a_maximum() -> None:
         90,
         None,
     ]
-    frozen = h.until(h.now)
+    frozen = h.until(102)
     h.append('x', 'm', 104, 99.0)
-    assert [frozen.maximum('x', 'm', 3), h.maximum('x', 'm', 3)] == [30, 99]
+    assert [frozen.maximum('x', 'm', 2), h.maximum('x', 'm', 3)] == [30, 99]
 
 
 def test_process_rings_are_bounded_and_the_watched_one_stays() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from nvitop import simulation
+from nvitop.api.device import ClockEventReasons
 from nvitop.api.device.base import ImpossibleAnswer
 from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS, METRICS_BY_NAME, UNITS
 from nvitop.console.options import Options
@@ -122,6 +123,15 @@ def test_a_report_shows_only_metrics_of_the_report(scenario: str) -> None:
     for width in (60, 79, 100, 160):
         whole = report_text(sample, Options(), width=width, colors=256)
         assert report_text(without(sample), Options(), width=width, colors=256) == whole
+
+
+def test_values_are_plain() -> None:
+    for name, raw, value in (
+        ('cuda_compute_capability', (9, 0), '9.0'),
+        ('clock_event_reasons', ClockEventReasons(0x24), ('sw_power_cap', 'sw_thermal_slowdown')),
+        ('remapped_rows_pending', 1, True),
+    ):
+        assert value_of(METRICS_BY_NAME[name], raw) == value
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,22 @@ def test_cpu_percent_needs_a_second_reading_within_some_time(reader: Bench) -> N
 # What is read
 
 
+def test_off_screen_processes_are_checked_in_turn(reader: Bench) -> None:
+    processes = [FakeProcess(pid) for pid in range(1, 3 * module.CHECKED_UNSEEN)]
+    records = [record(process) for process in processes]
+    seen = frozenset({key(1)})
+    reader.read(*records, visible=seen)
+    for process in processes:
+        process.checks = 0
+    reader.read(*records, visible=seen)
+    assert sum(process.checks for process in processes) <= module.CHECKED_UNSEEN + 1
+    FakeProcess(200, facts(create_time=START + 9))
+    for _ in range(3):
+        samples = reader.read(*records, visible=seen)
+    assert all(process.checks for process in processes[1:])
+    assert {s.key.start_time for s in samples if s.key.pid == 200} == {START + 9}
+
+
 def test_samples_of_off_screen_processes_are_reused_between_readings(reader: Bench) -> None:
     records = [record(FakeProcess(pid)) for pid in (1, 2, 3)]
     first = reader.read(*records, visible=frozenset({key(1)}))
