@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import itertools
 import os
+import pathlib
 import pydoc
 from collections import Counter
 from typing import Any, Callable
@@ -19,9 +20,11 @@ from nvitop.api.timing import Window
 from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS, METRICS_BY_METHOD
 from nvitop.basics.units import NA
 from nvitop.simulation.abi import NVML_ERRORS
+from nvitop.simulation.driver.nvml import ALL_SYMBOLS
 from tests.api.contract import check, check_all, getters
-from tests.api.machines import machine
+from tests.api.machines import SCENARIO, machine
 from tests.gui.goldens import USED, assert_golden_text
+from tests.simulation.conftest import NEWEST, needs
 
 KINDS: dict[str, Callable[[], Device]] = {
     'GPU': lambda: Device(0),
@@ -165,3 +168,33 @@ def test_values_of_all_metrics() -> None:
                     lines += [] if value is NA else [f'{name} = {value!r}']
             lines.append('')
     assert_golden_text('device-values', '\n'.join(lines))
+
+
+#: Functions that the NVML libraries of drivers export: 580.159.04, 590.48.01 and 610.57.04.
+SYMBOLS = pathlib.Path(__file__).parent.parent / 'captures' / 'nvml-symbols.tsv'
+
+
+def values() -> dict[str, Any]:
+    base._gpu_caches.clear()  # nothing is known yet
+    devices = [Device(index) for index in (0, 1, 2, (1, 2))]
+    return {f'{d}.{name}': repr(getattr(d, name)()) for d in devices for name in getters(type(d))}
+
+
+def exported(branch: int) -> set[str]:
+    lines = (line.split('\t') for line in SYMBOLS.read_text(encoding='utf-8').splitlines()[1:])
+    return {name for name, drivers in lines if str(branch) in drivers.split()}
+
+
+@needs(*NEWEST)
+@pytest.mark.parametrize('branch', [580, 590, 610])
+def test_getters_need_no_function_that_a_real_driver_lacks(
+    branch: int,
+) -> None:
+    with machine(SCENARIO.replace('580.65.06', '999.0'), clock=lambda: 0.0) as running:
+        before = values()
+        called = {name for name in running.calls if name.startswith('nvml')}
+        for name in set(ALL_SYMBOLS) - exported(branch):
+            running.hide(name)
+        after = values()
+    assert len(called & exported(branch)) > 90
+    assert after == before

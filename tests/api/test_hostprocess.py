@@ -13,6 +13,8 @@ import string
 import subprocess
 import sys
 import time
+from typing import Any
+from unittest import mock
 
 import psutil
 import pytest
@@ -277,6 +279,42 @@ def test_pid_namespace_is_read(tmp_path: pathlib.Path, monkeypatch: pytest.Monke
 
 
 # Files that cannot be read
+
+
+@linux_only
+@pytest.mark.parametrize(
+    ('nanoseconds', 'changes', 'reads'),
+    [
+        (5, {}, []),
+        (5, {'taken': 31.0}, ['stat', 'cmdline', 'rss']),
+        (6, {}, ['stat', 'rss']),
+        (6, {'name': 'title'}, ['stat', 'cmdline', 'rss']),
+        (6, {'owner': 1}, ['stat', 'cmdline', 'rss', 'uid']),
+        (6, {'taken': 11.0}, ['stat', 'cmdline', 'rss']),
+        (None, {}, ['stat', 'rss']),
+    ],
+)
+def test_only_what_may_have_changed_is_read_again(
+    nanoseconds: int | None,
+    changes: dict[str, Any],
+    reads: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stat = procfs.parse_stat(b'1 (python3) S ' + b'0 ' * 49, owner=0, taken=1.0)
+    values = {'stat': stat, 'cmdline': ['python3', 'a.py'], 'rss': 1 << 30, 'uid': 0}
+    readers = {name: mock.Mock(return_value=value) for name, value in values.items()}
+    for name, reader in readers.items():
+        monkeypatch.setattr(procfs, f'read_{name}', reader)
+    process = observed.LinuxProcess(1)
+    for now, used in ((stat, 5), (stat._replace(**{'taken': 3.0, **changes}), nanoseconds)):
+        for reader in readers.values():
+            reader.reset_mock()
+        readers['stat'].return_value = now
+        monkeypatch.setattr(observed, 'cpu_nanoseconds', lambda pid, used=used: used)
+        monkeypatch.setattr(time, 'monotonic', lambda now=now: now.taken)
+        facts = process.facts()
+    assert [name for name, reader in readers.items() if reader.called] == reads
+    assert (facts.command, facts.host_memory, facts.cpu_percent) == ('python3 a.py', 1 << 30, 0.0)
 
 
 @linux_only

@@ -143,6 +143,21 @@ def test_process_with_more_memory_than_the_device_has_unknown_memory(board: Fake
     assert board.calls['nvmlDeviceGetMemoryInfo_v2'] == 1
 
 
+def test_recreated_device_with_more_memory_is_believed(library: FakeLibrary) -> None:
+    totals = iter([10 * GIB, 10 * GIB, 20 * GIB])
+
+    def memory(device: Any, pointer: Any) -> int:
+        return write_memory(next(totals))(device, pointer)
+
+    library.add('nvmlDeviceGetMemoryInfo_v2', memory)
+    library.add(COMPUTE + '_v3', process_list(24, [(100, 15 * GIB)]))
+    assert libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', handle()).total == 10 * GIB
+    assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == [(100, None)]
+    assert libnvml.impossible_answer(COMPUTE, handle())
+    assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == [(100, 15 * GIB)]
+    assert libnvml.impossible_answer(COMPUTE, handle()) == ''
+
+
 @pytest.mark.parametrize('api', ['v1', 'V2', ' v3 '])
 def test_entry_point_can_be_forced(
     board: FakeLibrary, monkeypatch: pytest.MonkeyPatch, api: str

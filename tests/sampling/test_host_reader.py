@@ -19,24 +19,6 @@ KEY = ProcessKey(7, 1.0, DeviceKey(0))
 MIB = 1 << 20
 
 
-class Cpu:
-    def __init__(self) -> None:
-        self.times = host.CpuSeconds(0.0, 0.0)
-
-    def __call__(self) -> host.CpuSeconds:
-        return self.times
-
-    def work(self, *, busy: float = 0.0, idle: float = 0.0) -> None:
-        self.times = host.CpuSeconds(self.times.busy + busy, self.times.whole + busy + idle)
-
-
-@pytest.fixture
-def cpu(monkeypatch: pytest.MonkeyPatch) -> Cpu:
-    cpu = Cpu()
-    monkeypatch.setattr(System, 'cpu_seconds', staticmethod(cpu))
-    return cpu
-
-
 @pytest.mark.parametrize(
     ('name', 'what', 'fields'),
     [

@@ -14,10 +14,8 @@ from nvitop.owner.reading import HIDDEN
 from nvitop.owner.types import Layer
 from nvitop.sampling import owner_reader as owner_module
 from nvitop.sampling.owner_reader import CGROUP_SECONDS, OwnerReader
-from nvitop.sampling.source import LiveSource
 from nvitop.sampling.threads import Watchdog
-from nvitop.sampling.types import Demand, DeviceKey, Problem, ProcessKey, ProcessSample
-from tests.api.machines import machine as make_machine
+from nvitop.sampling.types import DeviceKey, Problem, ProcessKey, ProcessSample
 from tests.clock import Clock
 from tests.waiting import PATIENCE, Threads, wait_until
 
@@ -27,23 +25,7 @@ GPU = DeviceKey(0, -1, 'GPU-0')
 #: PIDs of no process.
 PIDS = range(2**22 + 1, 2**22 + 21)
 ONE, OTHER = PIDS[:2]
-OWNERS = Demand(owners=True)
 CONTAINER = '4f797c539e6c745de61a93ca3ff892358ecbcaccd8414d5db545c38428142970'
-MACHINE = f"""
-[[gpu]]
-model = "H100"
-[[process]]
-command = ["job"]
-cgroup = "0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_0"
-[[process]]
-command = ["pod"]
-cgroup = "0::/kubepods/pod712b37831be464ccc2fb1553ef89aa91/{CONTAINER}"
-container_log = "train-0_ml_main-{CONTAINER}.log"
-[[process]]
-command = ["notebook"]
-cgroup = "0::/user.slice/user-5.slice/session-3.scope"
-environ = ["TMUX=/tmp/tmux-5/default,4242,7"]
-"""
 
 
 def sample_of(pid: int, **values: Any) -> ProcessSample:
@@ -86,16 +68,6 @@ def reader(clock: Clock, files: Files) -> Iterator[OwnerReader]:
     yield OwnerReader(Watchdog(start_thread=threads.start, spare_seconds=0.0), clock=clock)
     files.let_go.set()
     threads.join()
-
-
-def test_complete_sample_has_names_and_statements() -> None:
-    with make_machine(MACHINE):
-        sample = LiveSource().complete_sample(OWNERS)
-        assert texts(sample.processes) == ['slurm 42.0', 'pod ml/train-0', 'tmux 7']
-        sample = LiveSource().complete_sample(OWNERS._replace(owner_details=False))
-        assert texts(sample.processes) == ['slurm 42.0', 'pod ml/train-0', 'tmux 7']
-        sample = LiveSource(owner_names='none').complete_sample(OWNERS)
-        assert texts(sample.processes)[1] == 'pod 712b37831be4'
 
 
 def test_cgroup_is_read_once_and_again_only_while_it_is_shown(
