@@ -176,6 +176,7 @@ def test_full_form_has_columns_for_state_and_user() -> None:
         (1, True, 55.0, '▇▇▇▇▇▇▇▇▇░░░░░░░'),
         (1, False, 1.0, '▏' + '▇' * 15),
         (1, True, 1.0, '▏' + '░' * 15),
+        (2, True, 7.5, '█' + '░' * 15),
         (1, False, 0.0, '▇' * 16),
     ],
 )
@@ -499,3 +500,6 @@ def test_host_without_values_says_so() -> None:
 def test_host_has_histories_if_everything_else_has_room(height: int, host: int, lines: int) -> None:
     panel = panel_rows(state_on('h100x8', 120, height, view=ViewState()))
     assert (panel.host, panel.lines) == (host, lines)
+    for height in range(9, 60, 3):
+        panel = panel_rows(state_on('h100x8', 120, height, view=ViewState()))
+        assert panel.host < 2 or panel.listed >= 16

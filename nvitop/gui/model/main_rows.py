@@ -105,7 +105,7 @@ def main_rows(
         most_lines = _MOST_MIG_LINES if any(row.is_divided for row in rows) else _MOST_LINES
         steps = most_lines if is_whole and view.mode != 'compact' else 1
     sizes = [(0, least), *((1 + n, least + (n - 1) * growing) for n in range(2, steps + 1))]
-    enough = range(target + 1, 0 if is_page else PROCESS_FRAME + _ENOUGH + 1)
+    enough = range(third + 1, 0 if is_page else PROCESS_FRAME + _ENOUGH + 1)
     panels = [
         sizes,
         [(0, third), (2, target), *((20, n) for n in enough)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, Sequence, Tuple
 
-from nvitop.gui.model.format import EIGHTHS, NOT_AVAILABLE
+from nvitop.gui.model.format import EIGHTHS, NOT_AVAILABLE, WHOLE
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import HEADING, PLAIN, TITLE, Role, Style
@@ -65,16 +65,18 @@ _MONO_TRACKS = dict.fromkeys(map(ord, '▇█'), '░')
 def draw_mono_bars(buf: Buffer) -> None:
     """Draw bars again for a terminal with too few colors for their tracks.
 
-    A cell that is partly filled becomes a whole one or a part of the track. The smallest part stays: it
-    may be all there is.
+    A cell that is partly filled becomes a whole one or a part of the track, unless it is all there is.
     """
+    before = ''
 
     def changed(text: str, style: Style) -> tuple[str, Style]:
+        nonlocal before
+        is_first, before = not before.endswith(WHOLE), text
         if style.role is Role.TRACK:
             return text.translate(_MONO_TRACKS), style
-        if style.back is not Role.TRACK or text not in EIGHTHS[1:]:
+        if style.back is not Role.TRACK or (is_first and text == EIGHTHS[0]):
             return text, style
-        return ('█', style) if text in EIGHTHS[3:] else ('░', Style(Role.TRACK))
+        return (WHOLE, style) if text in EIGHTHS[3:] else ('░', Style(Role.TRACK))
 
     buf.change(changed)
 
