@@ -161,17 +161,7 @@ def deliver(
 ) -> None:
     """Post a sample to the application, the first one with those of a simulated hour before it."""
     if replay is not None:
-        news = replay.take_delivery()
-        app.post(
-            SampleArrived(
-                sample,
-                news.origin,
-                history=news.history,
-                message=news.message,
-                gpu_times=news.gpu_times,
-                events=news.events,
-            )
-        )
+        app.post(SampleArrived(sample, **replay.take_delivery()._asdict()))
         return
     is_first = sample.sequence == 1 and source.origin.is_live
     origin = source.origin._replace(can_travel=app.recent is not None)

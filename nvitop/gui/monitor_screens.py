@@ -39,42 +39,38 @@ _MOST_VISIBLE = 256
 _HOST_ORDERS = frozenset({'cpu_percent', 'memory_percent', 'time'})
 
 
-def basic_demand(state: AppState) -> Demand:
-    has_codec = not {'encoder', 'decoder'}.isdisjoint(state.view.columns)
+def main_demand(state: AppState) -> Demand:
+    """Return what the main screen shows, on other screens too, so that it misses nothing on return.
+
+    Counters are expensive: they are read only while their values or problems are shown.
+    """
+    shown = ['memory_temperature']
+    if state.listing in (Screen.MAIN, Screen.PROBLEMS):
+        metric = state.main.graphs.metric
+        shown += [metric] if METRICS_BY_NAME[metric].tier == 'shown' else []
+        shown += (*DETAILS, *FACT_METRICS) if state.main.shows_page else ()
+    main = state._replace(screen=Screen.MAIN)
     return Demand(
-        visible_processes=None if len(state.shown.processes) <= _FEW_PROCESSES else (),
-        process_codec=has_codec,
-        # On any screen, so that the main screen has them at once.
+        shown_metrics=tuple(dict.fromkeys(shown)),
+        visible_processes=_visible(main),
+        process_codec=not {'encoder', 'decoder'}.isdisjoint(state.view.columns),
+        cpu_cores=lists.panel_rows(main).host > 1,
         owners=True,
     )
 
 
-def main_demand(state: AppState) -> Demand:
-    demand = problems_demand(state)
-    has_cores = lists.panel_rows(state).host > 1
-    return demand._replace(visible_processes=_visible(state), cpu_cores=has_cores)
-
-
-def problems_demand(state: AppState) -> Demand:
-    """Return the demand of the problems screen, which explains missing values of the main screen."""
-    shown = (*DETAILS, *FACT_METRICS) if state.main.shows_page else ('memory_temperature',)
-    metric = state.main.graphs.metric
-    # Metrics of other tiers are measured anyway.
-    if METRICS_BY_NAME[metric].tier == 'shown' and metric not in shown:
-        shown = (*shown, metric)
-    return basic_demand(state)._replace(shown_metrics=shown)
-
-
 def tree_demand(state: AppState) -> Demand:
-    return basic_demand(state)._replace(host_processes=True)
+    return main_demand(state)._replace(host_processes=True)
 
 
 def metrics_demand(state: AppState) -> Demand:
-    demand = basic_demand(state)
-    shown, visible = demand.shown_metrics, demand.visible_processes
+    demand = main_demand(state)
+    visible = demand.visible_processes
     return demand._replace(
-        shown_metrics=shown if PROCESS_TRAFFIC in shown else (*shown, PROCESS_TRAFFIC),
-        visible_processes=visible if visible is None or state.metrics is None else (state.metrics,),
+        shown_metrics=(*demand.shown_metrics, PROCESS_TRAFFIC),
+        visible_processes=visible
+        if visible is None or state.metrics is None
+        else (*visible, state.metrics),
         process_codec=True,
         detailed_process=state.metrics,
     )
@@ -163,7 +159,7 @@ ENVIRON = ScreenSpec(
     draw=_now(draw_environ),
     menu=('h', 'v', '/', 'n N', 'Left Right', 'q'),
     lines=lambda state: state.environ.variables or (),
-    demand=basic_demand,
+    demand=main_demand,
     margins=lambda state: (2 + len(owner_lines(state)), 0),
     texts=lambda state: _long_variables(state)[0],
     long_lines=_long_variables,
@@ -185,7 +181,7 @@ HELP = ScreenSpec(
     menu=('PageUp PageDown', '/', 'n N', 'q'),
     # The first line is the heading above them.
     lines=lambda state: help_lines(state)[1:],
-    demand=basic_demand,
+    demand=main_demand,
     margins=lambda _: (2, 0),
     has_cursor=False,
     texts=lambda state: [
@@ -197,7 +193,7 @@ PROBLEMS = ScreenSpec(
     draw=_now(draw_problems),
     menu=('h', 'Enter', 'F6', '/', 'n N', '\\', 'z', 'q'),
     lines=lists.listed_problems,
-    demand=problems_demand,
+    demand=main_demand,
     margins=lambda state: (1, problem_height(state)),
     texts=lambda state: [
         f'{line.where} {line.what} {line.reason}' for line in lists.listed_problems(state)
@@ -210,7 +206,7 @@ USERS = ScreenSpec(
     draw=draw_users,
     menu=('h', 'Enter', 'u', 'F6', '/', 'n N', '\\', '!', 'z', 'q'),
     lines=lists.listed_users,
-    demand=lambda state: basic_demand(state)._replace(visible_processes=None),
+    demand=lambda state: main_demand(state)._replace(visible_processes=None),
     margins=lambda state: (2, 1 + detail_height(state)),
     texts=lambda state: [user.name or '' for user in lists.listed_users(state)],
     filter_example=_FILTER,
@@ -222,7 +218,7 @@ COLUMN_CHOICE = ScreenSpec(
     draw=_now(draw_columns),
     menu=('h', 'Space', 'K J', '/', 'n N', 'q'),
     lines=columns_in_order,
-    demand=basic_demand,
+    demand=main_demand,
     margins=lambda _: (2, 0),
     texts=lambda state: [
         f'{COLUMNS_BY_NAME[name].title} {COLUMNS_BY_NAME[name].help}'
@@ -235,7 +231,7 @@ EVENTS = ScreenSpec(
     draw=_now(draw_events),
     menu=('h', 'Enter', '/', 'z', 'S s', 'q'),
     lines=lambda state: state.events,
-    demand=basic_demand,
+    demand=main_demand,
     margins=lambda _: (2, 0),
     texts=lambda state: [event.text for event in state.events],
     prepare=select_event,
