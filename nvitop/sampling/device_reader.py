@@ -251,12 +251,13 @@ class DeviceReader:
         if is_meaningful and errors and all(value is None for value in values.values()):
             serious = [error for error in errors if not _errors.is_lasting(error)]
             # Several metrics may come from one call that fails.
-            if serious and len(metrics) > 2 and not self._has_any(_VITAL):
+            if (
+                serious
+                and len(metrics) > 2
+                and all(self.device.reading(v).value is NA for v in _VITAL)
+            ):
                 raise DeviceLostError(serious[0]) from serious[0]
         return values
-
-    def _has_any(self, methods: Iterable[str]) -> bool:
-        return any(self.device.reading(method).value is not NA for method in methods)
 
     def _note_gap(
         self, metric: Metric, reason: Reason | None, errors: list[libnvml.NVMLError]

@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, BinaryIO, Callable, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from nvitop.api import libcuda, libnvml
 from nvitop.api.system import use_system
@@ -79,7 +79,9 @@ def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scen
                 b'<'
             )
             if is_xml or b'<nvidia_smi_log' in head:
-                return _captured(file, path)
+                origin = 'from the output of "nvidia-smi -q -x"'
+                values = scenario_values(read_xml(file, path), origin)
+                return scenario_of(values, name=path.stem, source=str(path))
             return read_scenario(file, path)
     except OSError as error:
         raise ScenarioError(f'{path}: {error.strerror}') from error
@@ -90,11 +92,6 @@ def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scen
             )
             raise ScenarioError(f'{path}: {message}') from error
         raise
-
-
-def _captured(file: BinaryIO, path: pathlib.Path) -> Scenario:
-    values = scenario_values(read_xml(file, path), 'from the output of "nvidia-smi -q -x"')
-    return scenario_of(values, name=path.stem, source=str(path))
 
 
 class Machine:

@@ -88,14 +88,6 @@ def _rates(earlier: _Counters, later: _Counters, measured: float) -> list[float 
     return rates
 
 
-def _rounded(rate: float | NaType) -> int | NaType:
-    return round(rate) if isinstance(rate, float) else NA
-
-
-def _new_rate_window() -> _RateWindow:
-    return Window(_rates, [])
-
-
 def _is_below(value: int | NaType, maximum: int | NaType) -> bool | NaType:
     return value < maximum if isinstance(value, int) and isinstance(maximum, int) else NA
 
@@ -194,7 +186,10 @@ class InterconnectMixin(DeviceBase):
         window = self._nvlink_window()
         if window is None:
             return []
-        rates = [_rounded(rate) for rate in window.measure(self._read_nvlink, interval)]
+        rates = [
+            round(rate) if isinstance(rate, float) else NA
+            for rate in window.measure(self._read_nvlink, interval)
+        ]
         if not rates:
             return [ThroughputInfo()] * int(self.nvlink_link_count())
         return [ThroughputInfo(*pair) for pair in zip(rates[::2], rates[1::2])]
@@ -210,7 +205,7 @@ class InterconnectMixin(DeviceBase):
             if self._missing.reason is None:  # the driver answered 0
                 self._missing.reason = libnvml.NVMLError(libnvml.NVML_ERROR_NOT_SUPPORTED)
             return None
-        return self._window('NVLink', _new_rate_window)
+        return self._window('NVLink', lambda: Window(_rates, []))
 
     def _read_nvlink(self) -> _Counters | None:
         links = range(int(self.nvlink_link_count()))

@@ -222,10 +222,6 @@ def _all_links(node: Node, scope: int, key: str) -> Any:
     return node.read(key)
 
 
-def _link_state(node: Node, scope: int, key: str) -> bool:
-    return is_link_active(node, scope)
-
-
 def _power(node: Node, scope: int, key: str) -> Any:
     """Power of the GPU (scope 0), or of the module of GPU and CPU (scope 1)."""
     if scope > 1:
@@ -263,7 +259,7 @@ FIELDS: dict[int, tuple[tuple[int, str], Callable[[Node, int, str], Any], str]] 
     144: (UNSIGNED_INT, _read, 'remapped_rows_pending'),
     145: (UNSIGNED_INT, _read, 'remapped_rows_failure'),
     164: (UNSIGNED_INT, _link, 'nvlink_speed'),
-    165: (UNSIGNED_INT, _link_state, ''),
+    165: (UNSIGNED_INT, lambda node, scope, key: is_link_active(node, scope), ''),
     166: (UNSIGNED_INT, _link, 'nvlink_version'),
     185: (UNSIGNED_INT, _power, 'average_power_usage'),
     186: (UNSIGNED_INT, _power, 'instant_power_usage'),
