@@ -127,6 +127,14 @@ def test_samples_are_recorded_while_the_display_is_frozen() -> None:
     assert sum(value is not None for value in values) >= 19
 
 
+@pytest.mark.parametrize('key', 'htU!C')
+def test_nothing_is_measured_again_on_return_from_a_screen(key: str) -> None:
+    main = state_of(SAMPLES['processes200'])
+    opened = press(main, key)[0]
+    assert opened.screen is not main.screen
+    assert demand_of(opened).includes(demand_of(main))
+
+
 @pytest.mark.parametrize(('keys', 'shown'), [('', True), ('t', False), ('!', True)])
 def test_counters_are_read_only_while_their_history_is_visible(keys: str, shown: bool) -> None:
     state = state_of(SAMPLES['h100x8'])
