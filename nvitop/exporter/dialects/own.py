@@ -31,7 +31,7 @@ from nvitop.health.xid import ACTIONS, action_of, xid_of
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
-    from nvitop.exporter.dialects import Described, Form, Observation
+    from nvitop.exporter.dialects import Described, Form, Observation, SeriesType
     from nvitop.sampling.types import DeviceKey, Sample
 
 DEVICE_PREFIX, PROCESS_PREFIX = 'nvitop_gpu_', 'nvitop_process_'
@@ -42,10 +42,9 @@ _NUMBERS: dict[str, Form] = {'performance_state': 'digits'}
 MAX_OWNERS = 500
 #: Severity of a finding → value of its series. Without a finding there is none.
 SEVERITIES = {'info': 1.0, 'unknown': 2.0, 'warning': 2.0, 'critical': 3.0}
-HEALTH_HELP = (
-    'severity of a finding, only while there is one: 1 info, 2 warning or unknown, 3 critical'
-)
-#: Counters of the use of GPUs by users and owners, and of free GPUs, and their help.
+#: What a device is doing.
+STATES = ('free', 'claimed', 'busy', 'in use', 'held')
+#: Counters of the use of GPUs by users and owners, and their help.
 USAGE_COUNTERS = {
     'seconds': 'GPU time used, divided by work: each GPU counts once, a MIG device by its share of the GPU',
     'held_idle_seconds': 'GPU time of idle processes while their GPU was held',
@@ -53,13 +52,40 @@ USAGE_COUNTERS = {
     'kernel_seconds': 'time in which kernels ran: utilization × time, summed over devices',
     'measured_seconds': 'time with processes whose utilization is known, summed over devices',
 }
-FREE_COUNTERS = {
-    'seconds': 'time in which no process held a GPU, summed over GPUs',
-    'energy_joules': 'energy of GPUs that no process held',
+_GAUGES = {
+    'nvitop_gpu_asleep': '1 while the GPU sleeps: it has no other series, because reading them would wake it',
+    'nvitop_gpu_up': 'whether the GPU responds',
+    'nvitop_gpus_expected': 'number of GPUs that are listed by the driver, or on the PCI bus and not listed',
+    'nvitop_gpu_missing': 'a GPU that is on the PCI bus but not listed by the driver',
+    'nvitop_gpu_health': 'severity of a finding, only while there is one: 1 info, 2 warning or unknown, 3 critical',
+    'nvitop_gpu_state': '1 for what the GPU is doing: free, claimed (with nvitop run), busy, in use '
+    f'(its processes pause), or held ({HELD_RULE})',
+    'nvitop_gpu_xid_last_seen_timestamp_seconds': f'when the Xid was last reported, and what to do: {", ".join(ACTIONS)}',
+    'nvitop_user_gpu_memory_bytes': 'device memory that the processes of a user use',
+    'nvitop_user_gpu_processes': 'number of processes of a user on a GPU',
+    'nvitop_last_collect_success': 'whether the driver responds and the last sample is recent',
+    'nvitop_last_collect_timestamp_seconds': 'when the last sample was taken',
+    'nvitop_last_collect_duration_seconds': 'time that the last sample took',
 }
-#: What a device is doing.
-STATES = ('free', 'claimed', 'busy', 'in use', 'held')
-STATE_HELP = f'1 for what the GPU is doing: free, claimed (with nvitop run), busy, in use (its processes pause), or held ({HELD_RULE})'
+_INFOS = {
+    'nvitop_gpu_problem_info': 'why the GPU does not respond, or may not be opened',
+    'nvitop_gpu_owner_info': 'a job, pod, container, unit or session with processes on the GPU',
+    'nvitop_build_info': 'versions of the exporter',
+}
+_COUNTERS = {
+    'nvitop_gpu_xid_errors_total': 'Xid errors since the exporter was started',
+    **{f'nvitop_user_gpu_{name}_total': text for name, text in USAGE_COUNTERS.items()},
+    **{f'nvitop_owner_gpu_{name}_total': text for name, text in USAGE_COUNTERS.items()},
+    'nvitop_free_gpu_seconds_total': 'time in which no process held a GPU, summed over GPUs',
+    'nvitop_free_gpu_energy_joules_total': 'energy of GPUs that no process held',
+    'nvitop_collect_failures_total': 'number of samples for which the driver did not respond',
+}
+#: Series that are not made from one metric: type and help.
+SERIES: dict[str, tuple[SeriesType, str]] = {
+    **{name: ('gauge', text) for name, text in _GAUGES.items()},
+    **{name: ('info', text) for name, text in _INFOS.items()},
+    **{name: ('counter', text) for name, text in _COUNTERS.items()},
+}
 #: Help of series that several metrics share.
 _SHARED_HELP = {
     'clock_event': 'time in which the reason lowered the clocks',
@@ -131,156 +157,125 @@ def _info_labels() -> dict[str, str]:
     }
 
 
+class _Points:
+    """Series by name, with the name of the host."""
+
+    def __init__(self, sample: Sample) -> None:
+        name = sample.host.hostname
+        self._host = {'hostname': label_value(name)} if name else {}
+        self.by_name: dict[str, list[Point]] = {name: [] for name in SERIES}
+
+    def add(self, name: str, labels: Mapping[str, str], value: float = 1.0, **more: str) -> None:
+        """Add a series; ``more`` are further labels."""
+        point = Point({**labels, **more, **self._host}, float(value))
+        self.by_name[f'nvitop_{name}'].append(point)
+
+
 def _others(observation: Observation, devices: Sequence[Described]) -> Iterator[Family]:
-    families = [*_states(observation, devices), *_xids(observation, devices)]
-    labels = {device.key: texts for device, texts, _ in devices if device.status == 'ok'}
+    points = _Points(observation.sample)
+    labels = {device.key: texts for device, texts, _ in devices}
+    _add_states(points, observation, devices)
+    _add_health(points, observation, labels)
     if observation.options.users:
-        if observation.has_fresh_processes:
-            families += _users(observation.sample, labels)
-        families += _usage(observation)
-    if observation.options.owners and observation.has_fresh_processes:
-        families.append(_owners(observation.sample, labels))
-    families += _about_the_exporter(observation)
-    name = observation.sample.host.hostname
-    host = {'hostname': label_value(name)} if name else {}
-    for family in families:
-        yield family._replace(points=[Point({**labels, **host}, v) for labels, v in family.points])
-
-
-def _states(observation: Observation, devices: Sequence[Described]) -> Iterator[Family]:
-    """Yield the series that a device has even while it does not respond."""
+        _add_usage(points, observation)
+    if observation.has_fresh_processes:
+        working = {device.key for device, _, _ in devices if device.status == 'ok'}
+        _add_processes(points, observation, {key: labels[key] for key in working})
     sample = observation.sample
-    up, problems, asleep = [], [], []
+    points.add('build_info', {'version': __version__, 'python': platform.python_version()})
+    is_collected = observation.is_fresh and has_driver(sample)
+    points.add('last_collect_success', {}, is_collected)
+    points.add('last_collect_timestamp_seconds', {}, sample.timestamp)
+    points.add('last_collect_duration_seconds', {}, sample.cost.seconds)
+    points.add('collect_failures_total', {}, observation.failures)
+    for name, (kind, text) in SERIES.items():
+        yield Family(name, kind, text, points.by_name[name])
+
+
+def _add_states(points: _Points, observation: Observation, devices: Sequence[Described]) -> None:
+    """Add the series that a device has even while it does not respond."""
+    sample = observation.sample
+    states = device_states(sample) if observation.has_fresh_processes else {}
     for device, labels, _ in devices:
+        if device.key in states:
+            word = word_of(sample, device, states[device.key])
+            for state in STATES if word in STATES else ():
+                points.add('gpu_state', labels, word == state, state=state)
         if device.status == 'asleep':
-            asleep.append(Point(labels, 1.0))
+            points.add('gpu_asleep', labels)
             continue
         if device.status != 'not permitted':
-            up.append(Point(labels, float(device.status == 'ok')))
+            points.add('gpu_up', labels, device.status == 'ok')
         if device.status != 'ok':
-            texts = {'status': device.status, 'reason': label_value(device.reason)}
-            problems.append(Point({**labels, **texts}, 1.0))
-    text = '1 while the GPU sleeps: it has no other series, because reading them would wake it'
-    yield Family(f'{DEVICE_PREFIX}asleep', 'gauge', text, asleep)
-    yield Family(f'{DEVICE_PREFIX}up', 'gauge', 'whether the GPU responds', up)
-    text = 'why the GPU does not respond, or may not be opened'
-    yield Family(f'{DEVICE_PREFIX}problem_info', 'info', text, problems)
+            reason = label_value(device.reason)
+            points.add('gpu_problem_info', labels, status=device.status, reason=reason)
     if has_driver(sample):
         gpus = sum(not device.key.is_mig for device in sample.devices)
-        expected = Point({}, float(gpus + len(sample.missing_gpus)))
-        text = 'number of GPUs that are listed by the driver, or on the PCI bus and not listed'
-        yield Family('nvitop_gpus_expected', 'gauge', text, [expected])
-        missing = [Point({'pci_bus_id': bus_id}, 1.0) for bus_id in sample.missing_gpus]
-        text = 'a GPU that is on the PCI bus but not listed by the driver'
-        yield Family(f'{DEVICE_PREFIX}missing', 'gauge', text, missing)
-    awake = {device.key: texts for device, texts, _ in devices if device.status != 'asleep'}
-    health: dict[tuple[DeviceKey, str], Point] = {}
-    for finding in findings(sample):
+        points.add('gpus_expected', {}, gpus + len(sample.missing_gpus))
+        for bus_id in sample.missing_gpus:
+            points.add('gpu_missing', {'pci_bus_id': bus_id})
+
+
+def _add_health(
+    points: _Points, observation: Observation, labels: Mapping[DeviceKey, Mapping[str, str]]
+) -> None:
+    asleep = {d.key for d in observation.sample.devices if d.status == 'asleep'}
+    health: dict[tuple[DeviceKey, str], float] = {}
+    for finding in findings(observation.sample):
         # That a GPU may not be opened is in problem_info: no alert of its health should fire.
-        if finding.device in awake and finding.kind != 'not_permitted':
-            labels = {**awake[finding.device], 'kind': finding.kind}
-            health[finding.device, finding.kind] = Point(labels, SEVERITIES[finding.severity])
-    yield Family(f'{DEVICE_PREFIX}health', 'gauge', HEALTH_HELP, list(health.values()))
-    if observation.has_fresh_processes:
-        states = device_states(sample)
-        words = [(labels, word_of(sample, d, states[d.key])) for d, labels, _ in devices]
-        doing = [
-            Point({**labels, 'state': state}, float(word == state))
-            for labels, word in words
-            if word in STATES
-            for state in STATES
-        ]
-        yield Family(f'{DEVICE_PREFIX}state', 'gauge', STATE_HELP, doing)
-
-
-def _xids(observation: Observation, devices: Sequence[Described]) -> Iterator[Family]:
-    labels = {device.key: texts for device, texts, _ in devices}
+        if finding.device in labels.keys() - asleep and finding.kind != 'not_permitted':
+            health[finding.device, finding.kind] = SEVERITIES[finding.severity]
+    for (key, kind), value in health.items():
+        points.add('gpu_health', labels[key], value, kind=kind)
     keys = {key.uuid: key for key in labels}
     last_seen = {
         (keys[uuid], code): when
         for (uuid, code), when in observation.past_xids.items()
         if uuid in keys
     }
-    times = []
     for event in observation.sample.events:
         if event.kind == 'xid' and event.device in labels:
-            texts = {**labels[event.device], 'xid': str(event.code)}
-            times.append(Point(texts, float(event.times)))
+            code = str(event.code)
+            points.add('gpu_xid_errors_total', labels[event.device], event.times, xid=code)
             last_seen[event.device, event.code] = event.last
-    seen = []
-    for (key, code), when in last_seen.items():
-        action = {'action': xid_of(code).action, 'severity': action_of(code).severity}
-        seen.append(Point({**labels[key], 'xid': str(code), **action}, when))
-    text = 'Xid errors since the exporter was started'
-    yield Family(f'{DEVICE_PREFIX}xid_errors_total', 'counter', text, times)
-    text = f'when the Xid was last reported, and what to do: {", ".join(ACTIONS)}'
-    yield Family(f'{DEVICE_PREFIX}xid_last_seen_timestamp_seconds', 'gauge', text, seen)
+    for (key, number), when in last_seen.items():
+        advice = {'action': xid_of(number).action, 'severity': action_of(number).severity}
+        name = 'gpu_xid_last_seen_timestamp_seconds'
+        points.add(name, labels[key], when, xid=str(number), **advice)
 
 
-def _users(sample: Sample, labels: Mapping[DeviceKey, dict[str, str]]) -> Iterator[Family]:
+def _add_usage(points: _Points, observation: Observation) -> None:
+    for holder, use in observation.usage.items():
+        whose = ('free', 'user', 'owner')[min(len(holder), 2)]
+        for name in USAGE_COUNTERS:
+            if f'nvitop_{whose}_gpu_{name}_total' in SERIES:
+                points.add(f'{whose}_gpu_{name}_total', dict(holder), use.get(name, 0.0))
+
+
+def _add_processes(
+    points: _Points, observation: Observation, labels: Mapping[DeviceKey, Mapping[str, str]]
+) -> None:
     memory: dict[tuple[DeviceKey, str], float] = {}
     pids: dict[tuple[DeviceKey, str], set[int]] = collections.defaultdict(set)
-    for process in sample.processes:
-        key = process.key.device, user_of(process)
-        if key[0] in labels:
-            pids[key].add(process.key.pid)
-            if process.gpu_memory_bytes is not None:
-                memory[key] = memory.get(key, 0) + process.gpu_memory_bytes
-    counts = {key: float(len(numbers)) for key, numbers in pids.items()}
-    for name, text, values in (
-        ('memory_bytes', 'device memory that the processes of a user use', memory),
-        ('processes', 'number of processes of a user on a GPU', counts),
-    ):
-        points = [
-            Point({'user': user, **labels[device]}, float(value))
-            for (device, user), value in values.items()
-        ]
-        yield Family(f'nvitop_user_gpu_{name}', 'gauge', text, points)
-
-
-def _usage(observation: Observation) -> Iterator[Family]:
-    """Yield the counters of the use of GPUs."""
-    for prefix, size, counters in (
-        ('nvitop_user_gpu_', 1, USAGE_COUNTERS),
-        ('nvitop_owner_gpu_', 2, USAGE_COUNTERS),
-        ('nvitop_free_gpu_', 0, FREE_COUNTERS),
-    ):
-        uses = [
-            (dict(holder), use)
-            for holder, use in observation.usage.items()
-            if min(len(holder), 2) == size
-        ]
-        for name, text in counters.items():
-            points = [Point(labels, use.get(name, 0.0)) for labels, use in uses]
-            yield Family(f'{prefix}{name}_total', 'counter', text, points)
-
-
-def _owners(sample: Sample, labels: Mapping[DeviceKey, dict[str, str]]) -> Family:
-    points: dict[tuple[tuple[str, str], ...], Point] = {}
-    for process in sample.processes:
+    owners: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+    for process in observation.sample.processes:
+        device, user = process.key.device, user_of(process)
+        if device not in labels:
+            continue
+        pids[device, user].add(process.key.pid)
+        if process.gpu_memory_bytes is not None:
+            memory[device, user] = memory.get((device, user), 0) + process.gpu_memory_bytes
         owner = owner_properties(process)
-        if owner and process.key.device in labels and len(points) < MAX_OWNERS:
-            texts = {**labels[process.key.device], 'user': user_of(process), **owner}
-            points.setdefault(tuple(texts.items()), Point(texts, 1.0))
-    text = 'a job, pod, container, unit or session with processes on the GPU'
-    return Family(f'{DEVICE_PREFIX}owner_info', 'info', text, list(points.values()))
-
-
-def _about_the_exporter(observation: Observation) -> Iterator[Family]:
-    sample = observation.sample
-    versions = {'version': __version__, 'python': platform.python_version()}
-    yield Family('nvitop_build_info', 'info', 'versions of the exporter', [Point(versions, 1.0)])
-    is_collected = observation.is_fresh and has_driver(sample)
-    last = {
-        'success': ('whether the driver responds and the last sample is recent', is_collected),
-        'timestamp_seconds': ('when the last sample was taken', sample.timestamp),
-        'duration_seconds': ('time that the last sample took', sample.cost.seconds),
-    }
-    for name, (text, value) in last.items():
-        yield Family(f'nvitop_last_collect_{name}', 'gauge', text, [Point({}, float(value))])
-    text = 'number of samples for which the driver did not respond'
-    failures = Point({}, float(observation.failures))
-    yield Family('nvitop_collect_failures_total', 'counter', text, [failures])
+        if owner and len(owners) < MAX_OWNERS:
+            texts = {**labels[device], 'user': user, **owner}
+            owners[tuple(texts.items())] = texts
+    if observation.options.users:
+        for (device, user), size in memory.items():
+            points.add('user_gpu_memory_bytes', {'user': user, **labels[device]}, size)
+        for (device, user), numbers in pids.items():
+            points.add('user_gpu_processes', {'user': user, **labels[device]}, len(numbers))
+    for texts in owners.values() if observation.options.owners else ():
+        points.add('gpu_owner_info', texts)
 
 
 DIALECT = Dialect(
