@@ -69,24 +69,18 @@ def nvml_indices(devices: list[CudaDevice]) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ('args', 'kwargs'),
+    ('arguments', 'names'),
     [
-        ((), {}),
-        ((None,), {}),
-        ((0,), {'nvml_index': 0}),
-        ((0,), {'uuid': 'GPU-0'}),
+        *((arguments, {}) for arguments in ((), (None,), (1.0,), ('0',), (True,), ((0, 1),))),
+        *(((0,), names) for names in ({'nvml_index': 0}, {'uuid': 'GPU-0'})),
         (('GPU-0',), {'uuid': 'GPU-0'}),
         ((), {'nvml_index': 0, 'uuid': 'GPU-0'}),
-        ((1.0,), {}),
-        (('0',), {}),
-        ((True,), {}),
-        (((0, 1),), {}),
     ],
 )
 @pytest.mark.usefixtures('unlike')
-def test_invalid_arguments_are_a_type_error(args: Any, kwargs: Any) -> None:
+def test_invalid_arguments_are_a_type_error(arguments: Any, names: Any) -> None:
     with pytest.raises(TypeError):
-        CudaDevice(*args, **kwargs)
+        CudaDevice(*arguments, **names)
 
 
 @pytest.mark.parametrize('index', [-1, 2, 99])

@@ -41,31 +41,22 @@ def test_gpu_is_found_by_index_uuid_and_bus_id(machine: simulation.Machine) -> N
 
 
 @pytest.mark.parametrize(
-    ('kind', 'args', 'kwargs'),
+    ('kind', 'arguments', 'names'),
     [
-        (Device, (), {}),
+        *((Device, (index,), {}) for index in (1.5, True, '0', '', '0:1:2')),
+        *((Device, (index,), {}) for index in ((0, 'x'), (0,), (0, 1, 2))),
+        *((PhysicalDevice, (index,), {}) for index in ('1:0', (1, 0))),
+        (MigDevice, (1,), {}),
+        *((Device, (), names) for names in ({}, {'uuid': 5}, {'bus_id': 5})),
         (Device, (0,), {'uuid': 'GPU-0'}),
         (Device, (), {'uuid': 'GPU-0', 'bus_id': '0'}),
-        (Device, (1.5,), {}),
-        (Device, (True,), {}),
-        (Device, ('0',), {}),
-        (Device, ('',), {}),
-        (Device, ('0:1:2',), {}),
-        (PhysicalDevice, ('1:0',), {}),
-        (Device, ((0, 'x'),), {}),
-        (Device, ((0,),), {}),
-        (Device, ((0, 1, 2),), {}),
-        (Device, (), {'uuid': 5}),
-        (Device, (), {'bus_id': 5}),
-        (PhysicalDevice, ((1, 0),), {}),
-        (MigDevice, (1,), {}),
     ],
 )
 def test_invalid_arguments_are_a_type_error(
-    kind: type[Device], args: Any, kwargs: Any, machine: simulation.Machine
+    kind: type[Device], arguments: Any, names: Any, machine: simulation.Machine
 ) -> None:
     with pytest.raises(TypeError):
-        kind(*args, **kwargs)
+        kind(*arguments, **names)
 
 
 @pytest.mark.parametrize(

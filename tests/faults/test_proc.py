@@ -57,9 +57,8 @@ class FaultyOs:
     """The module ``os`` for :mod:`nvitop.api.process.procfs`, whose n-th read fails."""
 
     def __init__(self, number: int, end: int | bytes, *, lasts: bool) -> None:
-        self._number = number
+        self._affected = range(number, 1 << 40 if lasts else number + 1)
         self._end = end
-        self._lasts = lasts
         self.count = 0
         #: Number of the file that has been read.
         self._read = 0
@@ -67,25 +66,21 @@ class FaultyOs:
     def __getattr__(self, name: str) -> Any:
         return getattr(os, name)
 
-    def _is_affected(self) -> bool:
-        return self.count == self._number or (self._lasts and self.count > self._number)
-
     def open(self, path: str, flags: int) -> int:
         self.count += 1
-        end = self._end
-        if self._is_affected() and isinstance(end, int) and end < 0:
-            raise OSError(-end, os.strerror(-end))
+        self._fail(-1)
         return os.open(path, flags)
 
     def read(self, descriptor: int, size: int) -> bytes:
-        end = self._end
-        if self._is_affected() and isinstance(end, bytes):
-            is_first = self._read != self.count
-            self._read = self.count
-            return end if is_first else b''
-        if self._is_affected() and isinstance(end, int):
-            raise OSError(end, os.strerror(end))
+        self._fail(1)
+        if self.count in self._affected and isinstance(self._end, bytes):
+            is_first, self._read = self._read != self.count, self.count
+            return self._end if is_first else b''
         return os.read(descriptor, size)
+
+    def _fail(self, sign: int) -> None:
+        if self.count in self._affected and isinstance(self._end, int) and sign * self._end > 0:
+            raise OSError(abs(self._end), os.strerror(abs(self._end)))
 
 
 @contextlib.contextmanager

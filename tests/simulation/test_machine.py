@@ -1,4 +1,4 @@
-"""Life of a simulated machine: its processes, which drivers are active, and faults."""
+"""Life of a simulated machine: its processes, MIG devices, which drivers are active, and faults."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import pathlib
 import signal
 import sys
-from typing import Callable
+from typing import Any, Callable
 
 import psutil
 import pynvml
@@ -19,7 +19,7 @@ from nvitop.api.system import system
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand
 from tests.programs import run_python
-from tests.simulation.conftest import handle
+from tests.simulation.conftest import handle, text
 from tests.waiting import PATIENCE, wait_until
 
 Start = Callable[..., simulation.Machine]
@@ -275,3 +275,45 @@ def test_cuda_driver_has_the_devices_of_the_environment_and_fails(
     for unknown in (1, -1):
         with pytest.raises(libcuda.CUDAError_InvalidDevice):
             libcuda.cuDeviceGet(unknown)
+
+
+# MIG
+
+
+def mig(gpu: int, index: int) -> Any:
+    return pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle(gpu), index)
+
+
+def mig_indices(gpu: int) -> list[int]:
+    found = []
+    for index in range(pynvml.nvmlDeviceGetMaxMigDeviceCount(handle(gpu))):
+        try:
+            mig(gpu, index)
+        except pynvml.NVMLError_NotFound:
+            continue
+        found.append(index)
+    return found
+
+
+def test_mig_devices_have_gaps_and_change_with_time(start: Start) -> None:
+    machine = start('mig')
+    assert pynvml.nvmlDeviceGetMigMode(handle(0)) == [1, 1]
+    assert mig_indices(0) == [0, 2]
+    machine.advance(60.0)
+    assert mig_indices(0) == [0, 1, 2]
+    middle = mig(0, 1)
+    assert text(pynvml.nvmlDeviceGetName(middle)) == 'NVIDIA A100-SXM4-80GB MIG 2g.20gb'
+    machine.advance(240.0)
+    assert mig_indices(0) == [0, 2]
+    with pytest.raises(pynvml.NVMLError_InvalidArgument):
+        pynvml.nvmlDeviceGetName(middle)
+    machine.set(gpu=0, mig_mode=False)
+    assert mig_indices(0) == []
+    assert mig_indices(2) == []
+
+
+def test_list_grows_between_two_calls(start: Start) -> None:
+    machine = start('[[gpu]]\n' + '[[process]]\ncommand = ["a"]\n' * 12)
+    machine.grow(10)
+    assert len(Device(0).processes()) == 12
+    assert machine.calls['nvmlDeviceGetComputeRunningProcesses_v3'] >= 2
