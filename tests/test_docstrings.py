@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import doctest
 import importlib
@@ -10,7 +9,6 @@ import inspect
 import os
 import pathlib
 import pkgutil
-import pydoc
 import re
 import sys
 from typing import Any, Iterator
@@ -118,23 +116,6 @@ def test_examples_run(test: doctest.DocTest, tmp_path: pathlib.Path) -> None:
         with collector(tag='examples'):
             runner.run(test, out=report.append)
     assert not runner.failures, ''.join(report)
-
-
-ROLE = re.compile(r':(?:func|meth|class|attr|data|mod):`~?([\w.]+)`')
-
-
-def test_names_in_docstrings_exist() -> None:
-    """Full names can be imported; short ones are defined somewhere in nvitop."""
-    text = '\n'.join(path.read_text(encoding='utf-8') for path in PACKAGE.rglob('*.py'))
-    modules = (builtins, nvitop.libcuda, nvitop.libcudart, nvitop.libnvml, nvitop.termcolor)
-    defined = {name for module in (*modules, nvitop.HostProcess) for name in dir(module)}
-    defined.update(re.findall(r'\b(?:def |class |self\.)(\w+)', text))
-    defined.update(re.findall(r'^ *(\w+)(?:: | = )', text, re.MULTILINE))
-    found = set(ROLE.findall(text))
-    assert len(found) > 100
-    assert len(EXAMPLES) > 20
-    unknown = {name for name in found if '.' not in name or name.startswith('nvitop.')} - defined
-    assert not {name for name in unknown if pydoc.locate(name) is None}
 
 
 # The reference, which is made from them

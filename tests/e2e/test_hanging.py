@@ -13,7 +13,7 @@ import pytest
 
 from nvitop.gui.model.choices import Screen
 from tests.e2e.monitor import TITLES, describe_machine
-from tests.e2e.program import DEMO, Program
+from tests.e2e.program import Program
 
 #: Arguments: the scenario, a named pipe with patterns of calls that hang, and those of nvitop.
 _PROGRAM = """
@@ -102,15 +102,3 @@ def test_monitor_responds_if_the_driver_hangs_from_the_start(
         program.type('qq')
         assert program.wait_for_exit() == 0
         program.assert_restored()
-
-
-def test_driver_that_hangs_at_startup_is_reported(tmp_path: pathlib.Path) -> None:
-    machine = tmp_path / 'machine.toml'
-    fault = '\n[[fault]]\ncall = "nvmlInit*"\nhang = true\n'
-    machine.write_text(describe_machine(more=fault), encoding='utf-8')
-    with Program((*DEMO, str(machine)), joins_errors=True) as program:
-        program.press('', 'nvitop: the NVIDIA driver has not responded yet')
-        program.type('\x03')
-        assert program.wait_for_exit() == 130
-        program.assert_restored()
-        assert program.text.count('has not responded') == 1

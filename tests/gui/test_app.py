@@ -10,7 +10,7 @@ import signal
 import stat
 import subprocess
 import threading
-from typing import Callable, Iterator
+from typing import Any, Callable, Iterator
 from unittest import mock
 
 import psutil
@@ -256,33 +256,31 @@ def key_of(pid: int) -> ProcessKey:
     return ProcessKey(pid, HostProcess(pid).create_time(), GPU)
 
 
-def test_environment_is_sorted(child: subprocess.Popen[bytes]) -> None:
-    event = read_environment(child.pid, HostProcess(child.pid).create_time())
-    names = [name for name, _ in event.variables]
-    assert names == sorted(names)
-    assert dict(event.variables)['A_FIRST'] == 'one\nline'
-    assert event.error == ''
+def raising(error: Exception) -> Callable[..., Any]:
+    """Return a function that raises the error, whatever its arguments are."""
+
+    def call(*_: object) -> None:
+        raise error
+
+    return call
 
 
-def test_error_says_why_an_environment_cannot_be_read(child: subprocess.Popen[bytes]) -> None:
-    started = HostProcess(child.pid).create_time()
-    assert 'another process' in read_environment(child.pid, started - 5.0).error
-    child.kill()
-    child.wait(PATIENCE)
-    assert read_environment(child.pid, started).error == 'the process has exited'
-    assert 'PID namespace' in read_environment(2**31 + 5, -1.0).error
-
-
-def test_denied_environment_is_reported(
+def test_environment_is_sorted_or_the_error_says_why_it_cannot_be_read(
     child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = HostProcess(child.pid).create_time()
-
-    def denied(process: host.Process) -> dict[str, str]:
-        raise host.AccessDenied(process.pid)
-
-    monkeypatch.setattr(host.Process, 'environ', denied)
-    assert read_environment(child.pid, started).error == 'permission denied'
+    event = read_environment(child.pid, started)
+    names = [name for name, _ in event.variables]
+    assert names == sorted(names)
+    assert (dict(event.variables)['A_FIRST'], event.error) == ('one\nline', '')
+    assert 'another process' in read_environment(child.pid, started - 5.0).error
+    assert 'PID namespace' in read_environment(2**31 + 5, -1.0).error
+    with monkeypatch.context() as patch:
+        patch.setattr(host.Process, 'environ', raising(host.AccessDenied(child.pid)))
+        assert read_environment(child.pid, started).error == 'permission denied'
+    child.kill()
+    child.wait(PATIENCE)
+    assert read_environment(child.pid, started).error == 'the process has exited'
 
 
 def test_failing_effect_is_reported_and_the_next_one_is_carried_out(
@@ -309,10 +307,8 @@ def test_failing_effect_is_reported_and_the_next_one_is_carried_out(
 
 
 def test_effect_fails_if_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr('threading.Thread.start', refuse)
+    error = RuntimeError("can't start new thread")
+    monkeypatch.setattr('threading.Thread.start', raising(error))
     posted: list[Event] = []
     runner = EffectRunner(posted.append)
     key = ProcessKey(42, 1.0, GPU)
@@ -364,19 +360,14 @@ def test_reused_pid_gets_no_signal(child: subprocess.Popen[bytes]) -> None:
     assert child.poll() is None
 
 
-def test_exited_process_is_reported(child: subprocess.Popen[bytes]) -> None:
-    key = key_of(child.pid)
-    child.kill()
-    child.wait(PATIENCE)
-    assert send_signal(key, 'SIGTERM').outcome == 'gone'
-
-
 @pytest.mark.skipif(not hasattr(os, 'waitid'), reason='needs waitid')
-def test_zombie_is_reported(child: subprocess.Popen[bytes]) -> None:
+def test_zombies_and_exited_processes_are_reported(child: subprocess.Popen[bytes]) -> None:
     key = key_of(child.pid)
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # without reaping it
     assert send_signal(key, 'SIGTERM') == SignalSent(key, 'SIGTERM', 'zombie')
+    child.wait(PATIENCE)
+    assert send_signal(key, 'SIGTERM').outcome == 'gone'
 
 
 @pytest.mark.parametrize('pid', [0, -1, 2**31 + 5, 2**63])
@@ -391,20 +382,21 @@ def test_process_in_another_pid_namespace_gets_no_signal() -> None:
         assert send_signal(ProcessKey(pid, -1.0, GPU), 'SIGKILL', kill=never).outcome == 'unseen'
 
 
-def test_denied_signal_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ('part', 'error', 'outcome'),
+    [
+        ('kill', PermissionError(), ('not permitted', '')),
+        ('start_time_of', host.AccessDenied(1), ('not permitted', '')),
+        ('start_time_of', RuntimeError(), ('failed', 'RuntimeError')),
+    ],
+)
+def test_failure_to_send_a_signal_is_reported(
+    monkeypatch: pytest.MonkeyPatch, part: str, error: Exception, outcome: tuple[str, str]
+) -> None:
     monkeypatch.delattr(os, 'pidfd_open', raising=False)
-
-    def kill(pid: int, number: int) -> None:
-        raise PermissionError
-
-    event = send_signal(key_of(os.getpid()), 'SIGTERM', kill=kill)
-    assert event.outcome == 'not permitted'
-
-    def denied(pid: int) -> float:
-        raise host.AccessDenied(pid)
-
-    event = send_signal(key_of(os.getpid()), 'SIGTERM', start_time_of=denied)
-    assert event.outcome == 'not permitted'
+    fails: dict[str, Any] = {part: raising(error)}
+    event = send_signal(key_of(os.getpid()), 'SIGTERM', **fails)
+    assert (event.outcome, event.detail) == outcome
 
 
 def test_pid_reused_while_its_status_is_read_gets_no_signal() -> None:
@@ -424,14 +416,6 @@ def test_pid_reused_while_its_status_is_read_gets_no_signal() -> None:
             kill=lambda pid, number: sent.append(pid),
         )
     assert (event.outcome, sent) == ('reused', [])
-
-
-def test_unexpected_error_is_reported() -> None:
-    def broken(pid: int) -> float:
-        raise RuntimeError
-
-    event = send_signal(ProcessKey(os.getpid(), 1.0, GPU), 'SIGKILL', start_time_of=broken)
-    assert (event.outcome, event.detail) == ('failed', 'RuntimeError')
 
 
 def test_signal_numbers_on_windows() -> None:

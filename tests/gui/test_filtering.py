@@ -148,11 +148,6 @@ def test_search_moves_to_lines_of_other_screens(screen: str, text: str) -> None:
     assert texts(pressed(state, '/', *'~~~')) == ['Not found: ~~~']
 
 
-def test_unknown_field_is_an_error_and_the_line_stays_open() -> None:
-    state = pressed(state_of(MANY), '\\', *'foo:bar', 'Enter')
-    assert texts(state) == ['foo: is not a field (user gpu pid type job)']
-
-
 @pytest.mark.parametrize(
     ('text', 'error'),
     [

@@ -71,24 +71,36 @@ def test_key_that_opens_a_screen_also_leaves_it(key: str, screen: Screen) -> Non
     assert pressed(state, 'q').screen is Screen.MAIN
 
 
-@pytest.mark.parametrize(
-    ('screen', 'key', 'notice'),
-    [
-        (Screen.METRICS, 'T', 'T works only on other screens: main, tree'),
-        (Screen.PROBLEMS, 'v', 'v works only on other screens: environment'),
-        (Screen.MAIN, 'x', 'x works only on other screens: tree'),
-        (Screen.MAIN, 'F12', 'F12: unknown key; h lists the keys'),
-    ],
-)
-def test_notice_names_the_screens_on_which_a_key_works(
-    screen: Screen, key: str, notice: str
-) -> None:
-    before = state_of(TREE)._replace(screen=screen)
-    state, effects = press(before, key)
-    assert texts(state) == [notice]
-    assert (state._replace(notices=()), effects) == (before, ())
-    # A repeated key, or another one, replaces the notice.
-    assert len(pressed(state, key, 'J', key).notices) == 1
+#: Keys, and what the last one answers. Those that do nothing change nothing else.
+ANSWERS = {
+    'Down Enter T': 'T works only on other screens: main, tree',
+    '! v': 'v works only on other screens: environment',
+    'x': 'x works only on other screens: tree',
+    '! J': 'J works only on other screens: main, columns',
+    'F12': 'F12: unknown key; h lists the keys',
+    'z r': 'Not shown while paused (z: resume)',
+    'Tab Enter f': 'The page of a GPU has one layout',
+    'Tab Enter a': 'The page of a GPU has one layout',
+    'T': 'Select or tag a process first (q quits)',
+    'e': 'Select a process first',
+    '- - - - -': 'Histories show no shorter time',
+    'F3 ~ ~ Enter': 'Not found: ~~',
+    'L': 'Theme: mono',
+}
+
+
+@pytest.mark.parametrize('keys', ANSWERS)
+def test_answer_to_a_key_is_shown_until_the_next_key(keys: str) -> None:
+    *others, last = keys.split()
+    before = pressed(state_of(MANY, 160, 60)._replace(themes=('dark', 'mono')), *others)
+    answered = pressed(before, last)
+    if last not in ('-', 'Enter', 'L'):
+        assert answered._replace(notices=()) == before
+    outcome = f'Sent SIGTERM to {MANY.processes[0].key.pid}'
+    state = after(answered, SignalSent(MANY.processes[0].key, 'SIGTERM', 'sent'))
+    assert texts(state) == [ANSWERS[keys], outcome]
+    # The outcome of a signal is not an answer.
+    assert texts(pressed(state, 'h')) == [outcome]
 
 
 def test_read_only_mode_names_no_other_screen_for_signals() -> None:
@@ -130,30 +142,7 @@ def test_unknown_key_after_a_prefix_is_reported_and_the_prefix_stays(key: str) -
     assert press(before, 'o', 'Esc') == press(before, 'o', 'Enter') == (before, ())
 
 
-@pytest.mark.parametrize(
-    ('keys', 'notice', 'following'),
-    [
-        ('! J', 'J works only on other screens: main, columns', 'q'),
-        ('z r', 'Not shown while paused (z: resume)', 'z'),
-        ('- - - - -', 'Histories show no shorter time', '+'),
-        ('T', 'Select or tag a process first (q quits)', 'Down'),
-        ('F3 ~ ~ Enter', 'Not found: ~~', 'Down'),
-        ('L', 'Theme: mono', 'h'),
-    ],
-)
-def test_next_key_removes_the_answer_to_a_key(keys: str, notice: str, following: str) -> None:
-    state = state_of(MANY, 160, 60)._replace(themes=('dark', 'mono'))
-    state = after(
-        pressed(state, *keys.split()), SignalSent(MANY.processes[0].key, 'SIGTERM', 'sent')
-    )
-    outcome = f'Sent SIGTERM to {MANY.processes[0].key.pid}'
-    assert texts(state) == [notice, outcome]
-    # The outcome of a signal is not an answer.
-    assert texts(pressed(state, following)) == [outcome]
-
-
 def test_environment_is_that_of_the_selected_process() -> None:
-    assert texts(pressed(state_of(MANY), 'e')) == ['Select a process first']
     state, effects = press(state_of(MANY), 'Down', 'e')
     key = MANY.processes[0].key
     assert effects == (ReadEnvironment(key.pid, key.start_time),)
@@ -235,14 +224,6 @@ def test_w_saves_the_choices_and_shows_where() -> None:
     failed, _ = update(saved, SettingsSaved('/config.toml', 'Permission denied'))
     assert texts(failed) == ['Not saved: /config.toml: Permission denied']
     assert press(state, 'Alt-W')[1] == (SaveSettings(()),)
-
-
-def test_layout_of_the_main_screen_does_not_change_on_the_page_of_a_gpu() -> None:
-    state = pressed(state_of(SAMPLES['h100x8']), 'Tab', 'Enter')
-    for key in 'afc':
-        after_key = pressed(state, key)
-        assert after_key.view == state.view
-        assert texts(after_key) == ['The page of a GPU has one layout']
 
 
 # ``update``: samples, effects, notices and pasted text. Other files test the keys by subject

@@ -192,13 +192,6 @@ def test_long_notice_is_wrapped_or_cut_to_a_third_of_the_screen() -> None:
     assert '│' in above[-1]
 
 
-@pytest.mark.parametrize(('width', 'height'), [(39, 40), (100, 5), (1, 1)])
-def test_small_screen_shows_the_minimum_size(width: int, height: int) -> None:
-    lines = [line.strip() for line in lines_on('h100x8', width, height)]
-    assert sum(map(bool, lines)) == 1
-    assert 'too small'.startswith(''.join(lines)[:9].rstrip('.'))
-
-
 # The first line of a screen: title, badges, keys, and the input line in its place
 
 
