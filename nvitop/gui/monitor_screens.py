@@ -190,7 +190,7 @@ HELP = ScreenSpec(
     is_framed=True,
 )
 PROBLEMS = ScreenSpec(
-    draw=_now(draw_problems),
+    draw=draw_problems,
     menu=('h', 'Enter', 'F6', '/', 'n N', '\\', 'z', 'q'),
     lines=lists.listed_problems,
     demand=main_demand,

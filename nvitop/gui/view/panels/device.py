@@ -452,6 +452,30 @@ def device_line(device: DeviceSample, metric: Metric) -> MetricLine:
     )
 
 
+#: Maximum height of a history of a device on other screens.
+_MOST_LINES = 4
+
+
+def draw_histories(
+    buf: Buffer, area: Rect, devices: Sequence[DeviceSample], names: Sequence[str], ruler: Ruler
+) -> None:
+    """Draw metrics of devices below a ruler, the first ones of each if not all have two lines."""
+    most = max(1, (area.height - 1) // (2 * max(1, len(devices))))
+    series = []
+    for device in devices:
+        known = [name for name in names if is_known(device, name)]
+        for name in (known or names)[:most]:
+            line = device_line(device, METRICS_BY_NAME[name])
+            title = f'GPU {device.key.label} {line.title}' if len(devices) > 1 else line.title
+            if line.now is not None or ruler.highest(line.key, line.metric, area.width) is not None:
+                series.append(line._replace(title=title))
+    left = history_x(area.width)
+    lines = min(_MOST_LINES, (area.height - 1) // max(1, len(series)))
+    if lines > 0 and series:
+        draw_ruler(buf, Rect(area.x + left, area.y, area.width - left, 1), ruler)
+        draw_series(buf, area.inset(0, 1, 0, 0), series, lines, ruler)
+
+
 def _format_peak(device: DeviceSample) -> Callable[[float], str] | None:
     """Return the function that formats a share of the memory as its value."""
     total = device.info.memory_total_bytes

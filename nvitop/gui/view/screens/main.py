@@ -111,7 +111,8 @@ def draw_first_line(buf: Buffer, state: AppState, badges: Sequence[Item]) -> Non
     user, name = (clip(safe(n), _NAME_WIDTH) for n in (host.username, host.hostname))
     name = '@'.join(filter(None, (user, name))) + (' (WSL)' if host.wsl else '')
     left = [*(badge._replace(rank=-1) for badge in badges), *state.program.answers(state)]
-    clock = Item((day.split()[3], day.split()[3][:5]), PLAIN, 2)
+    time_of_day = day.split()[3]
+    clock = Item((time_of_day, time_of_day[:5]), PLAIN, 2, is_whole=True)
     room, gap = buf.width - 2, _GAP if buf.width >= CLASSIC else _NARROW_GAP
     texts = fit([*left, clock], room, gap)
     # What the machine does is more important than the whole word, and where the hosts are from.

@@ -19,9 +19,12 @@ from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.problems import ProblemCount, problem_lines
 from nvitop.gui.state.process_rows import is_on
 from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.panels.device import draw_histories
+from nvitop.gui.view.screens.main import ruler_of
 from nvitop.gui.view.table import draw_table
 from nvitop.gui.view.text import draw_facts, draw_message, draw_section
 from nvitop.health.types import value_words
+from nvitop.sampling.history import History
 from nvitop.sampling.types import STATUS
 
 _CURSOR = Style(Role.KEY, bold=True)
@@ -33,6 +36,8 @@ _INDENT, _WORD, _WIDEST_SUBJECT = 4, 10, 16
 _WIDE = 60
 #: Rows of the detail of the selected problem, with the line above it.
 _DETAIL = 7
+#: Metrics of the device of a problem.
+_METRICS = ('gpu_utilization', 'temperature', 'power_usage', 'sm_clock', 'memory_percent')
 #: Cells of the labels in the detail.
 _LABEL = 11
 
@@ -61,7 +66,7 @@ def _severity(line: ProblemCount) -> tuple[str, str, Style]:
     return '●', 'critical' if line.severity == 'critical' else 'failed', ERROR
 
 
-def draw_problems(buf: Buffer, state: AppState) -> None:
+def draw_problems(buf: Buffer, state: AppState, history: History) -> None:
     """Draw the screen: a card of two rows for each problem, and the selected one in full."""
     layout = lines_layout(state)
     lines, cursor = layout.lines, layout.line
@@ -69,25 +74,37 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     is_wide = buf.width >= _WIDE
     widest = max((cell_width(safe(each.where)) for each in lines if each.is_failure), default=0)
     subject = min(widest, _WIDEST_SUBJECT) + 2 if is_wide else 0
+    hidden: tuple[str, ...] = ()
     for number in layout.shown:
         y = layout.row_of(number)
         if number == cursor:
             buf.write(0, y, '►', _CURSOR)
-        _draw_card(buf, y, lines[number], state, subject)
+        cut = _draw_card(buf, y, lines[number], state, subject)
+        if number == cursor:
+            hidden = cut
     if not lines:
         text = 'No problem matches the filter' if state.problem_query else 'No problems'
         draw_message(buf, layout.area, text, DIM)
     elif layout.area.bottom + 1 < buf.height and cursor is not None:
         y = layout.row_of(layout.shown.stop)
         draw_section(buf, y, safe(lines[cursor].where))
-        facts = _facts(lines[cursor], state)
+        facts = _facts(lines[cursor], state, hidden)
         label = min(max(_LABEL, *(cell_width(name) + 2 for name, _ in facts)), buf.width // 4)
         below = Rect(1, y + 1, buf.width - 2, buf.height - 1 - y)
-        draw_facts(buf, below, facts, label if is_wide else 0)
+        used = 1 + draw_facts(buf, below, facts, label if is_wide else 0)
+        devices = [each for each in state.shown.devices if each.key == lines[cursor].device]
+        if devices and below.height > used + 2:
+            ruler = ruler_of(state, history)
+            draw_histories(buf, below.inset(0, used, 0, 0), devices, _METRICS, ruler)
 
 
-def _draw_card(buf: Buffer, y: int, line: ProblemCount, state: AppState, subject: int) -> None:
-    """Draw a problem in two rows; ``subject`` is the width of the column of subjects, 0 if narrow."""
+def _draw_card(
+    buf: Buffer, y: int, line: ProblemCount, state: AppState, subject: int
+) -> tuple[str, ...]:
+    """Draw a problem in two rows; return the facts that are cut.
+
+    ``subject`` is the width of the column of subjects, 0 on a narrow screen.
+    """
     mark, word, style = _severity(line)
     buf.write(2, y, mark, style)
     left, time = _INDENT, ''
@@ -109,7 +126,12 @@ def _draw_card(buf: Buffer, y: int, line: ProblemCount, state: AppState, subject
     text = f'{safe(_what(line))}: {reason}' if reason else safe(_what(line))
     buf.write(x, y, clip(text, max(0, end - x)), text_style)
     buf.write(end + 2, y, time, DIM)
-    buf.write(left, y + 1, clip(safe(line.action), max(0, buf.width - left)), DIM)
+    advice = safe(line.action)
+    buf.write(left, y + 1, clip(advice, max(0, buf.width - left)), DIM)
+    return (
+        *(('PROBLEM',) if line.brief or cell_width(text) > end - x else ()),
+        *(('ADVICE',) if cell_width(advice) > buf.width - left else ()),
+    )
 
 
 def _title(lines: Sequence[ProblemCount]) -> str:
@@ -118,8 +140,8 @@ def _title(lines: Sequence[ProblemCount]) -> str:
     return f'Problems {now} now' + (f', {past} past' if past else '') if failures else 'No problems'
 
 
-def _facts(line: ProblemCount, state: AppState) -> list[tuple[str, str]]:
-    """Return the whole problem in words: what, what to do, when, and whose processes it concerns."""
+def _facts(line: ProblemCount, state: AppState, hidden: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return the rest of a problem in words: what its card cuts, when, and whose processes it concerns."""
     if not line.is_failure:
         missing = [
             each for each in problem_lines(state.shown_tally.problems) if not each.is_failure
@@ -146,7 +168,11 @@ def _facts(line: ProblemCount, state: AppState) -> list[tuple[str, str]]:
         ('SEEN', times),
         ('PROCESSES', ', '.join(f'{pid} {user}' for pid, user in users.items())),
     )
-    return [(label, safe(text)) for label, text in facts if text]
+    return [
+        (label, safe(text))
+        for label, text in facts
+        if text and (label in hidden or label not in ('PROBLEM', 'ADVICE'))
+    ]
 
 
 #: Kinds of events that need attention, and those about the recorder only.

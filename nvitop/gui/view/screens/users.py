@@ -6,11 +6,10 @@ from __future__ import annotations
 import functools
 from typing import Mapping, Sequence
 
-from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, owner_text
-from nvitop.gui.model.device_columns import bar_pieces, value_of
+from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import Column
@@ -21,9 +20,8 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import list_sort, listed_users, order_arrow
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.process_rows import UserSummary, processes_of
-from nvitop.gui.view.charts import draw_ruler, draw_series, history_x
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.panels.device import device_line
+from nvitop.gui.view.panels.device import draw_histories
 from nvitop.gui.view.panels.process import (
     Limits,
     no_match_message,
@@ -47,8 +45,8 @@ _GPU_CELLS, _OTHER_CELLS = 6, 44
 _DETAILS = ('gpu', 'pid', 'type', 'owner', 'gpu_memory', 'idle', 'sm', 'command')
 #: Metrics of the GPUs of a user, as many as have room for two lines each.
 _METRICS = ('gpu_utilization', 'memory_percent', 'power_usage')
-#: Minimum number of rows for the histories of the GPUs of a user, and maximum height of one.
-_WITH_HISTORIES, _MOST_LINES = 8, 4
+#: Minimum number of rows for the histories of the GPUs of a user.
+_WITH_HISTORIES = 8
 
 
 def _name(user: UserSummary, width: int) -> str:
@@ -235,25 +233,10 @@ def _draw_detail(
     draw_table(buf, table, columns, rows)
     if not graphs:
         return
-    room = below.height - 2
-    most = max(1, room // (2 * graphs))
-    series = []
-    for device in shown[:graphs]:
-        known = [name for name in _METRICS if value_of(device, name) is not None]
-        for name in (known or _METRICS)[:most]:
-            line = device_line(device, METRICS_BY_NAME[name])
-            series.append(line._replace(title=f'GPU {device.key.label} {line.title}'))
-    draw_section(
-        buf,
-        below.y,
-        f'History of {devices_text([device.key for device in shown[:graphs]])}, all users',
-    )
-    ruler = ruler_of(state, history)
+    names = devices_text([device.key for device in shown[:graphs]])
+    draw_section(buf, below.y, f'History of {names}, all users')
     inside = below.inset(1, 1, 1, 0)
-    left = history_x(inside.width)
-    draw_ruler(buf, Rect(inside.x + left, inside.y, inside.width - left, 1), ruler)
-    lines = max(1, min(_MOST_LINES, room // len(series)))
-    draw_series(buf, inside.inset(0, 1, 0, 0), series, lines, ruler)
+    draw_histories(buf, inside, shown[:graphs], _METRICS, ruler_of(state, history))
 
 
 def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
