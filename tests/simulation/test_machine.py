@@ -317,3 +317,13 @@ def test_list_grows_between_two_calls(start: Start) -> None:
     machine.grow(10)
     assert len(Device(0).processes()) == 12
     assert machine.calls['nvmlDeviceGetComputeRunningProcesses_v3'] >= 2
+
+
+def test_energy_is_the_integral_of_power(start: Start) -> None:
+    machine = start('[[gpu]]\n[[process]]\ncommand = ["a"]\nsm = { mean = 50, amplitude = 40 }\n')
+    begin, millijoules = pynvml.nvmlDeviceGetTotalEnergyConsumption(handle()), 0.0
+    for _ in range(600):
+        machine.advance(0.1)
+        millijoules += 0.1 * pynvml.nvmlDeviceGetPowerUsage(handle())
+    spent = pynvml.nvmlDeviceGetTotalEnergyConsumption(handle()) - begin
+    assert spent == pytest.approx(millijoules, rel=0.005)
