@@ -124,7 +124,10 @@ def page_sample() -> Sample:
         processes=(train, *others),
         host=HOST,
         missing_gpus=('0000:3d:00.0',),
-        events=(DeviceEvent(busy.key, 'xid', 79, 1.6e9, 1.7e9, 2),),
+        events=(
+            DeviceEvent(busy.key, 'xid', 79, 1.6e9, 1.7e9, 2),
+            DeviceEvent(lost.key, 'xid', 79, 1.6e9, 1.7e9),
+        ),
     )
 
 
@@ -153,6 +156,7 @@ labels = st.dictionaries(st.sampled_from('abcd'), st.text())
 
 
 @given(st.text(), labels, st.floats(allow_nan=False))
+@example('', {}, 1e20)
 def test_pages_mean_what_they_are_made_from(
     text: str, labels: dict[str, str], value: float
 ) -> None:
