@@ -8,10 +8,8 @@ import contextlib
 import errno
 import functools
 import os
-import queue
 import signal
 import sys
-import threading
 import time
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Protocol, Union
 
@@ -25,6 +23,7 @@ from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.owner.types import OwnerReading
 from nvitop.sampling.history import History
+from nvitop.sampling.threads import start_daemon
 from nvitop.sampling.types import ProcessKey
 
 if TYPE_CHECKING:
@@ -125,10 +124,9 @@ Job = Union[events.SendSignal, events.ReadEnvironment, events.SaveSettings]
 
 
 class EffectRunner:
-    """Daemon threads that carry out effects that may block, and post the results as events.
+    """Carries out effects that may block in a daemon thread each, and posts the results as events.
 
-    Signals and environments have a thread each: reading from a process that hangs in the kernel
-    can take forever, and must not prevent killing it.
+    Reading from a process that hangs in the kernel can take forever, and must not prevent killing it.
     """
 
     def __init__(
@@ -141,32 +139,20 @@ class EffectRunner:
         self._post = post
         self._config_path = config_path
         self._owner_names = owner_names
-        self._queues: dict[type, queue.Queue[Job]] = {}
 
     def run(self, effect: Job) -> None:
         """Carry out an effect in the background; failures are posted, not raised."""
-        jobs = self._queues.get(type(effect))
-        if jobs is None:
-            jobs = queue.Queue()
-            thread = threading.Thread(
-                target=self._work, args=(jobs,), name='nvitop-effects', daemon=True
-            )
-            try:
-                thread.start()
-            except RuntimeError as error:  # the system cannot start a thread
-                self._fail(effect, error)
-                return
-            self._queues[type(effect)] = jobs
-        jobs.put(effect)
+        try:
+            start_daemon('nvitop-effects', functools.partial(self._work, effect))
+        except RuntimeError as error:  # the system cannot start a thread
+            self._fail(effect, error)
 
-    def _work(self, jobs: queue.Queue[Job]) -> None:
-        while True:
-            effect = jobs.get()
-            try:
-                for event in carry_out(effect, self._owner_names, self._config_path):
-                    self._post(event)
-            except Exception as error:  # report any error, and continue with the next effect
-                self._fail(effect, error)
+    def _work(self, effect: Job) -> None:
+        try:
+            for event in carry_out(effect, self._owner_names, self._config_path):
+                self._post(event)
+        except Exception as error:  # report any error
+            self._fail(effect, error)
 
     def _fail(self, effect: Job, error: Exception) -> None:
         for event in failures(effect, str(error) or type(error).__name__):
@@ -202,25 +188,23 @@ def failures(effect: Job, reason: str) -> Iterator[events.Event]:
 
 def read_environment(pid: int, start_time: float) -> events.EnvironmentRead:
     """Read the environment of a process when it started, sorted by name."""
-    if start_time < 0:
-        error = 'the process is not visible in this PID namespace'
-        return events.EnvironmentRead(pid, start_time, error=error)
+    variables: tuple[tuple[str, str], ...] = ()
+    error = ''
     try:
-        if abs(start_time_of(pid) - start_time) > START_TIME_TOLERANCE:
+        if start_time < 0:
+            error = 'the process is not visible in this PID namespace'
+        elif abs(start_time_of(pid) - start_time) > START_TIME_TOLERANCE:
             error = 'the process has exited; its PID belongs to another process now'
-            return events.EnvironmentRead(pid, start_time, error=error)
-        return events.EnvironmentRead(
-            pid, start_time, tuple(sorted(host.Process(pid).environ().items()))
-        )
+        else:
+            variables = tuple(sorted(host.Process(pid).environ().items()))
     except (ProcessLookupError, host.NoSuchProcess):
         # psutil 5.6 raises this for zombies too.
-        zombie = 'a zombie has no environment'
-        error = zombie if is_zombie(pid) else 'the process has exited'
-        return events.EnvironmentRead(pid, start_time, error=error)
+        error = 'a zombie has no environment' if is_zombie(pid) else 'the process has exited'
     except (PermissionError, host.AccessDenied):
-        return events.EnvironmentRead(pid, start_time, error='permission denied')
-    except (OSError, OverflowError, ValueError, host.PsutilError) as error:
-        return events.EnvironmentRead(pid, start_time, error=f'cannot be read: {error}')
+        error = 'permission denied'
+    except (OSError, OverflowError, ValueError, host.PsutilError) as cause:
+        error = f'cannot be read: {cause}'
+    return events.EnvironmentRead(pid, start_time, variables, error)
 
 
 def find_owner(pid: int, start_time: float, names: str) -> OwnerReading:

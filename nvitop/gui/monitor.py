@@ -246,9 +246,8 @@ def explain_crash(error: BaseException, path: str | None) -> str:
         what += f' ({error.strerror})'  # without the name of a file
     if path:
         return f'{what}; see {path}'
-    trace, place = error.__traceback__, ''
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        place = f' in {code.co_name} ({code.co_filename}:{trace.tb_lineno})'
-        trace = trace.tb_next
-    return f'{what}{place}; no report could be written'
+    import traceback
+
+    for frame in traceback.extract_tb(error.__traceback__)[-1:]:
+        what += f' in {frame.name} ({frame.filename}:{frame.lineno})'
+    return f'{what}; no report could be written'
