@@ -277,7 +277,7 @@ def _column(column: ListColumn, now: float, gap: int) -> Column:
         else:
             style = _LOOKS[look]
         used, slash, rest = text.partition('/')
-        if slash and column.name == 'memory_used_bytes':
+        if slash and text != 'N/A' and column.name == 'memory_used_bytes':
             return ((used, PLAIN), (slash + rest, DIM))
         return clip(text, width) if style == PLAIN else ((clip(text, width), style),)
 
