@@ -17,12 +17,10 @@ from nvitop.console.config import read_config
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message, stdout_has_utf8, stdout_width
 from nvitop.console.option_table import add_options
-from nvitop.fleet.client import Client
-from nvitop.fleet.filters import parse_filter, select
-from nvitop.fleet.lists import FORMATS, VIEWS, fleet_text, no_hosts
-from nvitop.fleet.settings import (
+from nvitop.fleet.client import (
     MAX_SECONDS,
     MIN_SECONDS,
+    Client,
     Settings,
     SettingsError,
     from_environment,
@@ -30,6 +28,7 @@ from nvitop.fleet.settings import (
     has_login,
     make_settings,
 )
+from nvitop.fleet.lists import FORMATS, VIEWS, fleet_text, no_hosts, parse_filter, select
 from nvitop.fleet.source import FleetSource, PrometheusSource
 from nvitop.fleet.types import Fleet, FleetError
 
@@ -238,7 +237,7 @@ def make_source(options: argparse.Namespace, settings: Settings, *, once: bool) 
 
         return DemoSource(options.demo)
     if options.machines:
-        from nvitop.fleet.ssh import ONCE_SECONDS, SCREEN_SECONDS, SshSource
+        from nvitop.fleet.source import ONCE_SECONDS, SCREEN_SECONDS, SshSource
 
         return SshSource(options.machines, ONCE_SECONDS if once else SCREEN_SECONDS)
     return PrometheusSource(Client(settings), settings.scope)

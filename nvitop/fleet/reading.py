@@ -6,13 +6,13 @@ A host with the names of ``nvitop exporter`` is read by them alone, others by th
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence, cast
 
 from nvitop.basics.text import printable
-from nvitop.fleet.host import number_of, read_host
-from nvitop.fleet.queries import INSTANCE, ROW
+from nvitop.fleet.series import INSTANCE, ROW, read_host
 from nvitop.fleet.types import (
     LATE_SECONDS,
     SIMULATED,
@@ -36,7 +36,7 @@ from nvitop.health.xid import action_of
 from nvitop.owner.types import Layer
 
 if TYPE_CHECKING:
-    from nvitop.fleet.queries import Scope
+    from nvitop.fleet.series import Scope
     from nvitop.fleet.types import FaultSeverity, Series
     from nvitop.health.states import DeviceWord
     from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
@@ -76,22 +76,25 @@ class _Page:
         self.findings: dict[str, FaultSeverity] = {}
         self.uuids: set[str] = set()
         self._labels = _OWN_PLACE if kind == 'own' else _DCGM_PLACE
-        self._words: dict[tuple[int | None, ...], _Words] = {}
+        self._words: dict[tuple[str, ...], _Words] = {}
 
     def add(self, row: Series) -> None:
         """Take a series."""
         self.series.append(row)
-        self.uuids.add(row.labels.get('uuid', row.labels.get('UUID', '')).lower())
+        self.uuids.add(row.labels.get('uuid') or row.labels.get('UUID', ''))
 
     def words_of(self, row: Series) -> _Words:
         """Return the words about the device of a series."""
-        parts = [number_of(row.labels.get(label, '')) for label in self._labels]
-        return self._words.setdefault((parts[0] or 0, *parts[1:]), _Words())
+        place = tuple([row.labels.get(label, '') for label in self._labels])
+        words = self._words.get(place)
+        if words is None:
+            words = self._words[place] = _Words()
+        return words
 
-    def words(self, index: int, *instances: int | None) -> _Words:
-        """Return the words about a device."""
-        place = (index, *instances)[: len(self._labels)]
-        return self._words.get(place, _Words())
+    def words(self, *place: int | None) -> _Words:
+        """Return the words about a device, given its index and instances."""
+        texts = tuple('' if number is None else str(number) for number in place)
+        return self._words.get(texts[: len(self._labels)], _Words())
 
 
 def natural(text: str) -> tuple[list[str | int], str]:
@@ -101,6 +104,7 @@ def natural(text: str) -> tuple[list[str | int], str]:
     return parts, text
 
 
+@functools.lru_cache(maxsize=8192)
 def host_name(label: str, value: str) -> str:
     """Return the name of a host: an instance without its port, safe to draw."""
     if label == INSTANCE:
@@ -147,9 +151,9 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
                 pages['dcgm'][name] = _Page(name, 'dcgm', selector)
             _add_dcgm(pages['dcgm'][name], row, prefix)
     own = pages['own']
-    uuids = {uuid for page in own.values() for uuid in page.uuids if uuid}
+    uuids = {uuid.lower() for page in own.values() for uuid in page.uuids if uuid}
     for name, page in pages['dcgm'].items():
-        if name not in own and uuids.isdisjoint(page.uuids):
+        if name not in own and uuids.isdisjoint(uuid.lower() for uuid in page.uuids):
             own[name] = page
     for name in simulated & own.keys():
         own[name].findings[SIMULATED.words] = SIMULATED.severity

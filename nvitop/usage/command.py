@@ -27,7 +27,7 @@ from nvitop.usage.recordings import DEFAULT_SECONDS, read_report
 from nvitop.usage.report import DIMENSIONS, FORMATS, ORDERS, Report, arrange, held_text, report_text
 
 if TYPE_CHECKING:
-    from nvitop.fleet.settings import Settings
+    from nvitop.fleet.client import Settings
 
 PROGRAM = 'nvitop usage'
 _EXAMPLES = """\

@@ -7,14 +7,14 @@ import math
 from typing import TYPE_CHECKING, Sequence
 
 from nvitop.accounting.shares import UNKNOWN_USER
-from nvitop.fleet.queries import ROW, equals, marked, vector
 from nvitop.fleet.reading import host_name
+from nvitop.fleet.series import ROW, equals, marked, vector
 from nvitop.fleet.types import FleetError
 from nvitop.usage.report import UNOBSERVED, Report, Sums, Table
 
 if TYPE_CHECKING:
     from nvitop.fleet.client import Client
-    from nvitop.fleet.queries import Scope
+    from nvitop.fleet.series import Scope
 
 #: Columns of reports that the counters can give.
 PROMETHEUS_DIMENSIONS = ('user', 'host')

@@ -13,7 +13,7 @@ import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
 
-from nvitop.fleet.queries import quoted
+from nvitop.fleet.series import quoted
 from tests.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Iterator, NamedTuple
 import pytest
 
 from nvitop.fleet import client as client_module
-from nvitop.fleet.client import Client
-from nvitop.fleet.settings import SettingsError, from_environment, from_table, make_settings
+from nvitop.fleet.client import Client, SettingsError, from_environment, from_table, make_settings
 from nvitop.fleet.source import PrometheusSource
 from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.fleet import command

@@ -6,7 +6,7 @@ import pytest
 
 from nvitop.exporter.dialects import dialect
 from nvitop.exporter.families import make_families
-from nvitop.fleet.host import read_host, read_sample, series_names
+from nvitop.fleet.series import read_host, read_sample, series_names
 from nvitop.fleet.types import FleetHost, Series
 from nvitop.sampling.types import DeviceSample, Sample
 from tests.exporter.machines import SCENARIOS, observed

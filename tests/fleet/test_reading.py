@@ -10,12 +10,11 @@ import pytest
 
 from nvitop.exporter.dialects import Observation, SeriesOptions
 from nvitop.exporter.families import make_families
+from nvitop.fleet.client import make_settings
 from nvitop.fleet.demo import DemoSource
-from nvitop.fleet.filters import parse_filter, select
-from nvitop.fleet.lists import VIEWS, fleet_text, sorted_rows
-from nvitop.fleet.queries import ROW, Scope, fleet_query
+from nvitop.fleet.lists import VIEWS, fleet_text, parse_filter, select, sorted_rows
 from nvitop.fleet.reading import host_name, host_of_sample, read_fleet
-from nvitop.fleet.settings import make_settings
+from nvitop.fleet.series import ROW, Scope, fleet_query
 from nvitop.fleet.types import Fleet, FleetHost, Series, totals
 from nvitop.health import KINDS
 from nvitop.sampling.types import ClaimSample, DeviceSample, Sample

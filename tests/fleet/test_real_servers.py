@@ -14,8 +14,7 @@ import pytest
 
 from nvitop.exporter.dialects import Observation, SeriesOptions
 from nvitop.exporter.families import make_families
-from nvitop.fleet.client import Client
-from nvitop.fleet.settings import make_settings
+from nvitop.fleet.client import Client, make_settings
 from nvitop.fleet.source import HostSource, PrometheusSource
 from nvitop.fleet.types import Fleet, FleetHost, Series
 from nvitop.gui.fleet.command import main

@@ -11,9 +11,9 @@ from typing import Callable
 import psutil
 import pytest
 
-from nvitop.fleet import ssh
+from nvitop.fleet import source as ssh
 from nvitop.fleet.reading import host_of_sample
-from nvitop.fleet.ssh import SshSource
+from nvitop.fleet.source import SshSource
 from nvitop.fleet.types import Fleet, FleetHost
 from nvitop.gui.fleet.command import main
 from nvitop.remote.hosts import targets

@@ -12,9 +12,8 @@ from nvitop import simulation
 from nvitop.exporter.dialects import Observation, SeriesOptions
 from nvitop.exporter.families import make_families
 from nvitop.exporter.pages import DELAY_SECONDS, UsageCounters
-from nvitop.fleet.client import Client
-from nvitop.fleet.queries import Scope
-from nvitop.fleet.settings import make_settings
+from nvitop.fleet.client import Client, make_settings
+from nvitop.fleet.series import Scope
 from nvitop.fleet.types import FleetError, PastValues, Series
 from nvitop.recording.recorder import RECORDED, Recorder
 from nvitop.sampling.source import LiveSource

@@ -3,7 +3,7 @@
 
 A *dialect* is the set of names that one exporter uses. Its tables are plain data that can be read in
 both directions: :mod:`nvitop.exporter.families` makes series from samples, and
-:mod:`nvitop.fleet.host` makes samples from series.
+:mod:`nvitop.fleet.series` makes samples from series.
 """
 
 from __future__ import annotations

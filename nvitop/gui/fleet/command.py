@@ -13,9 +13,9 @@ from nvitop.console.config import read_config
 from nvitop.console.lifecycle import CommandFailure, collect_garbage_rarely
 from nvitop.console.options import Options, merge, parse_environment
 from nvitop.fleet import command
+from nvitop.fleet.client import INTERVAL
 from nvitop.fleet.command import make_parser, make_source
 from nvitop.fleet.lists import counted
-from nvitop.fleet.settings import INTERVAL
 from nvitop.fleet.source import SAMPLE_SECONDS, HostSource, Pace
 from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.app import App, NoThreadError
@@ -35,7 +35,7 @@ from nvitop.sampling.threads import Sampler, start_daemon
 if TYPE_CHECKING:
     import argparse
 
-    from nvitop.fleet.settings import Settings
+    from nvitop.fleet.client import Settings
     from nvitop.fleet.source import FleetSource
     from nvitop.fleet.types import FleetHost
     from nvitop.gui.term import Terminal

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from nvitop.fleet.queries import Scope
+from nvitop.fleet.series import Scope
 from nvitop.fleet.types import Fleet, Totals
 
 

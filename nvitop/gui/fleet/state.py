@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from nvitop.fleet.filters import parse_filter, select
-from nvitop.fleet.lists import VIEWS, ListColumn, folded, free_ranges
+from nvitop.fleet.lists import VIEWS, ListColumn, folded, free_ranges, parse_filter, select
 from nvitop.fleet.reading import natural
 from nvitop.fleet.types import FleetHost, totals
 from nvitop.gui.fleet.data import FleetState

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One host as a sample, so that the ordinary screens can show it. Pure.
+"""The queries, and one host as a sample from the series of a response. Pure.
 
 The tables of the exporter are read backwards: a series becomes the value of a metric.
 """
@@ -7,13 +7,16 @@ The tables of the exporter are read backwards: a series becomes the value of a m
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, cast
+import json
+import re
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, cast
 
 from nvitop.basics.metrics import METRICS, Metric
 from nvitop.basics.text import printable
 from nvitop.exporter.dialects import OWNER_PROPERTIES, DeviceRow, dialect
 from nvitop.exporter.families import ALL_METRICS, ALL_PROCESS_METRICS, REASON_LABEL, UNKNOWN, scaled
 from nvitop.fleet.types import Series, percent_of
+from nvitop.health.states import HELD_SECONDS
 from nvitop.sampling.types import (
     PROCESSES,
     DeviceInfo,
@@ -73,7 +76,7 @@ RENAMED: dict[str, tuple[str, float]] = {
 
 def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sample:
     """Return the sample of one host from a response to ``host_query``."""
-    rows = [_cleaned(renamed(row)) for row in series]
+    rows = [renamed(row) if row.name in RENAMED else row for row in series]
     times = [row.value for row in rows if row.name == COLLECTED]
     sample = read_sample(host.kind, rows, timestamp=max(times, default=timestamp))
     problems: tuple[Problem, ...] = ()
@@ -89,8 +92,6 @@ def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sa
 
 def renamed(series: Series) -> Series:
     """Return a series with the name that it had before dcgm-exporter 4.9."""
-    if series.name not in RENAMED:
-        return series
     name, factor = RENAMED[series.name]
     return series._replace(name=name, value=series.value * factor)
 
@@ -113,14 +114,6 @@ def _completed(device: DeviceSample) -> DeviceSample:
         memory_percent=percent_of(used, total) if percent is None else percent,
         gpu_utilization_percent=utilization,
     )
-
-
-def _cleaned(series: Series) -> Series:
-    """Return a series with printable labels."""
-    if all(value.isprintable() for value in series.labels.values()):
-        return series
-    labels = {label: printable(value) for label, value in series.labels.items()}
-    return series._replace(labels=labels)
 
 
 def read_history(
@@ -219,17 +212,18 @@ def read_sample(name: str, series: Iterable[Series], *, timestamp: float = 0.0) 
     devices: dict[tuple[str, ...], _DeviceSeries] = {}
     for point in series:
         if abs(point.value) < _IMPLAUSIBLE and not _DEVICE_LABELS.isdisjoint(point.labels):
-            identity = tuple(point.labels.get(label, '') for label in identities)
+            labels = point.labels
+            identity = tuple([labels.get(label, '') for label in identities])
             device = devices.get(identity)
             if device is None:
-                device = devices[identity] = _DeviceSeries(_properties(table.labels, point.labels))
+                device = devices[identity] = _DeviceSeries(_properties(table.labels, labels))
             if point.name in names:
                 _add(table, device, point)
     return _sample(list(devices.values()), timestamp)
 
 
 def _properties(rows: Labels, labels: Mapping[str, str]) -> dict[str, str]:
-    return {key: labels[name] for name, key in rows.items() if labels.get(name)}
+    return {key: printable(labels[name]) for name, key in rows.items() if labels.get(name)}
 
 
 def _add(table: Dialect, device: _DeviceSeries, point: Series) -> None:
@@ -242,7 +236,7 @@ def _add(table: Dialect, device: _DeviceSeries, point: Series) -> None:
     elif name == table.problems:
         status = labels.get('status', '')
         device.status = cast('DeviceStatus', status) if status in _DEVICE_STATUSES else 'error'
-        device.is_up, device.reason = False, labels.get('reason', '')
+        device.is_up, device.reason = False, printable(labels.get('reason', ''))
     elif rows[0] in table.device_info:
         device.properties.update(_properties(rows[0].labels, labels))
     elif isinstance(rows[0], DeviceRow):
@@ -265,7 +259,7 @@ def _add_value(rows: list[DeviceRow], device: _DeviceSeries, point: Series) -> N
         if all(point.labels.get(label) == value for label, value in row.labels):
             if row.form == 'reasons':
                 device.reasons = device.reasons if device.reasons is not None else []
-                reason = row.item or point.labels.get(REASON_LABEL, '')
+                reason = row.item or printable(point.labels.get(REASON_LABEL, ''))
                 if point.value and reason not in device.reasons:
                     device.reasons.append(reason)
             else:
@@ -361,3 +355,115 @@ def _processes(key: DeviceKey, series: _DeviceSeries) -> Iterable[ProcessSample]
             is_idle_longer='gpu_idle_time' in values,
             **fields,
         )
+
+
+LABEL = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
+#: Label that names the part of a query from which a row comes.
+ROW = 'nvitop_row'
+#: Labels that name the host, the most specific first. ``instance`` has a port and may be an address.
+_HOST_LABELS = ('Hostname', 'hostname', 'host', 'node', 'kubernetes_node', 'exported_instance')
+INSTANCE = 'instance'
+#: Series of ``nvitop exporter`` that lists need.
+_OWN_NAMES = frozenset(
+    f'nvitop_{name}'
+    for name in (
+        *('gpu_up', 'gpu_asleep', 'gpu_state', 'gpu_health', 'gpu_missing', 'gpu_info'),
+        'gpu_problem_info',
+        *('gpu_utilization_ratio', 'gpu_memory_used_bytes', 'gpu_memory_total_bytes'),
+        *('gpu_power_usage_watts', 'gpu_power_limit_watts', 'gpu_temperature_celsius'),
+        *('user_gpu_processes', 'user_gpu_memory_bytes', 'gpu_owner_info'),
+        *('last_collect_success', 'last_collect_timestamp_seconds', 'simulation_info'),
+    )
+)
+#: Series of dcgm-exporter that lists need.
+_DCGM_NAMES = frozenset(
+    f'DCGM_FI_{name}'
+    for name in (
+        *('DEV_GPU_UTIL', 'PROF_GR_ENGINE_ACTIVE', 'DEV_FB_USED', 'DEV_FB_FREE'),
+        *('DEV_FB_RESERVED', 'DEV_POWER_USAGE', 'DEV_GPU_TEMP', 'DEV_XID_ERRORS'),
+        *('DEV_FB_TOTAL', 'DEV_ROW_REMAP_FAILURE'),
+    )
+)
+#: How long (seconds) a host without values is listed.
+GONE_SECONDS = 3600.0
+
+
+class Scope(NamedTuple):
+    """The part of the fleet that queries cover."""
+
+    #: Conditions that all series must meet: ``'cluster="a",rack=~"r[12]"'``.
+    match: str = ''
+    #: The label that names the host; ``''``: found automatically.
+    host_label: str = ''
+
+    @property
+    def host_labels(self) -> tuple[str, ...]:
+        """The labels that may name the host, the most specific first."""
+        own = (self.host_label,) if self.host_label else ()
+        return tuple(dict.fromkeys((*own, *_HOST_LABELS, INSTANCE)))
+
+
+def fleet_query(scope: Scope) -> str:
+    """Return the query of all hosts: values, those that were seen, and targets that are down."""
+    # One GPU of each host is enough.
+    first = equals('gpu', '0')
+    seen = [vector([name], scope.match, first) for name in _with_renamed(['DCGM_FI_DEV_GPU_TEMP'])]
+    seen.append(vector(['nvitop_build_info'], scope.match))
+    times = ' or '.join(f'timestamp({series})' for series in seen)
+    host = ', '.join(('job', *scope.host_labels))
+    past = []
+    for name in _with_renamed(['DCGM_FI_DEV_GPU_UTIL']):
+        values, factor = vector([name], scope.match), 100 if name.endswith('_RATIO') else 1
+        highest = f'{factor} * max_over_time({values}[{HELD_SECONDS:.0f}s])'
+        past.append(marked(f'{highest} and {values} offset {HELD_SECONDS:.0f}s', 'past'))
+    return ' or '.join(
+        (
+            marked(f'max by ({host}) ({times})', 'time'),
+            marked(f'max by ({host}) (max_over_time(({times})[{GONE_SECONDS:.0f}s:60s]))', 'seen'),
+            *past,
+            marked(f'{vector(["up"], scope.match)} == 0', 'down'),
+            # Last: a server evaluates the left side of each "or" again.
+            vector((*_OWN_NAMES, *_with_renamed(_DCGM_NAMES)), scope.match),
+        )
+    )
+
+
+def host_query(host: FleetHost, scope: Scope) -> str:
+    """Return the query of everything that is known about one host."""
+    names = (*_with_renamed(series_names(host.kind)), COLLECTED)
+    return vector(names, scope.match, equals(*host.selector))
+
+
+def history_query(host: FleetHost, scope: Scope) -> str:
+    """Return the query of a range of the values of one host that graphs show."""
+    return vector(_with_renamed(graph_series(host.kind)), scope.match, equals(*host.selector))
+
+
+def _with_renamed(names: Iterable[str]) -> list[str]:
+    """Return names with those that they have since dcgm-exporter 4.9."""
+    known = set(names)
+    return [*known, *(new for new, (old, _) in RENAMED.items() if old in known)]
+
+
+def quoted(text: str) -> str:
+    """Return a text as a string of PromQL: ``'a"b'`` → ``'"a\\\\"b"'``."""
+    return json.dumps(text, ensure_ascii=False)  # has the same escapes
+
+
+def equals(label: str, value: str) -> str:
+    """Return a condition for a label: ``host="gpu01"``."""
+    return f'{label}={quoted(value)}'
+
+
+def vector(names: Iterable[str], *conditions: str) -> str:
+    """Return the selector of all series with one of these names that meet conditions."""
+    name = f'__name__=~{quoted("|".join(sorted(set(names))))}'
+    return '{' + ','.join(filter(None, (name, *conditions))) + '}'
+
+
+def marked(expression: str, mark: str) -> str:
+    """Return an expression whose rows have the label ``nvitop_row``.
+
+    The operator ``or`` ignores names: without different labels, it would drop rows.
+    """
+    return f'label_replace({expression}, "{ROW}", "{mark}", "", "")'
