@@ -75,17 +75,16 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
     rows = (*panel.shown.rows, *panel.shown.free)
     for y in range(area.y + 1, area.bottom):
         draw_uprights(buf, y, ends)
+    notes = machine_notes(rows, shown)
+    draw_border(buf, area.y, (), ends, notes)
     if not rows:
-        draw_border(buf, area.y, (), ends, machine_notes(rows, shown))
         buf.write(2, area.y + 1, clip(_no_devices_message(shown.sample), area.width - 4))
         return None
     if len(rows) == 1 and rows[0].device.status == 'asleep' and shown.ruler is not None:
-        draw_border(buf, area.y, (), ends, machine_notes(rows, shown))
         line = Rect(1, area.y + 1, area.width - 2, 1)
         _draw_asleep(buf, line, rows[0].device, is_selected=shown.selected is not None)
         return None
     if panel.has_metrics:
-        draw_border(buf, area.y, (), ends, machine_notes(rows, shown))
         return _draw_metrics(buf, area, panel, rows[0], shown)
     room = area.height - DEVICE_FRAME - bool(panel.shown.free)
     first, last = _window(panel, room, shown.selected)
@@ -94,7 +93,6 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
         arrows = '▲' * (first > 0) + '▼' * (last < len(panel.shown.rows))
         text = f'{first + 1}–{last} of {len(rows)} {arrows}'
         position = (Item((text,), Style(Role.KEY, bold=True), 0),)
-    notes = machine_notes(rows, shown)
     draw_border(buf, area.y, (), ends, notes, (*position, *total_notes(rows)))
     columns = _place(area.width, rows, panel.lines, shown)
     has_values = any(row.device.status == 'ok' for row in rows)
@@ -273,10 +271,9 @@ def _draw_silent(buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, li
             buf.write(x, number, line, DIM)
         return
     start = x + buf.write(x, y, clip(reason, right - x), row.word_style)
-    if lines > 1:
-        for number, line in enumerate(advice[: lines - 1], y + 1):
-            buf.write(x, number, line, DIM)
-    elif row.device.is_failing and row.advice and start + 3 + cell_width(row.advice) <= right:
+    for number, line in enumerate(advice[: lines - 1], y + 1):
+        buf.write(x, number, line, DIM)
+    if lines == 1 and row.advice and start + 3 + cell_width(row.advice) <= right:
         buf.write(start, y, f' · {row.advice}', DIM)
 
 
@@ -305,8 +302,8 @@ def _draw_facts_below(
 ) -> None:
     """Draw facts below the columns of the first line, and the problem below the job.
 
-    A fact that no GPU has is left out, and the next one of its column takes its place. What to do about the problem covers
-    the last facts.
+    A fact that no GPU has is left out, and the next one of its column takes its place. What to do about
+    the problem covers the last facts.
     """
     if area.is_empty:
         return
@@ -318,12 +315,10 @@ def _draw_facts_below(
     advice: list[str] = []
     if row.advice and row.is_wrong and area.height > 1:
         # Above the bar of the next GPU only if there is no other way.
-        forms = [(row.advice, bar), (row.advice.partition('. ')[0], bar)]
-        wrapped = [wrap(text, end - x) for text, end in forms]
-        advice = next(
-            (lines for lines in wrapped if len(lines) < area.height),
-            wrap(forms[-1][0], right - x, area.height - 1),
-        )
+        brief = row.advice.partition('. ')[0]
+        narrow = [wrap(text, bar - x) for text in (row.advice, brief)]
+        wide = wrap(brief, right - x, area.height - 1)
+        advice = next((lines for lines in narrow if len(lines) < area.height), wide)
     bottom = area.bottom - len(advice)
     for number, line in enumerate(advice, bottom):
         buf.write(x, number, line, DIM)
@@ -353,14 +348,13 @@ def _model_of(row: GpuRow) -> tuple[str | None, bool, bool]:
 
 
 def _problem_that_fits(row: GpuRow, room: int, most: int) -> tuple[str, Style]:
-    """Return what is wrong, or who holds the memory, in words that fit: into ``room``, or into ``most`` if none do."""
+    """Return what is wrong or who holds the memory, in words that fit into ``room``, or else ``most``."""
     if row.finding is None or not row.problem:
         brief = row.held_words.partition(';')[0]
         forms = [row.held_words, brief, brief.replace(f' of {row.user}', '')]
         style = WARNING
     else:
-        forms = [f'{row.problem} · {row.advice}'] if row.advice and row.is_wrong else []
-        forms += [row.problem, row.fault]
+        forms = [row.problem, row.fault]
         if not row.is_wrong:
             forms.append(KINDS[row.finding.kind].counted)
         style = row.mark_style if row.is_wrong else DIM
