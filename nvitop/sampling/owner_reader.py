@@ -122,9 +122,6 @@ class OwnerReader:
         self._lookup: _OwnerBatch | None = None
         #: Batches whose thread hangs.
         self._stuck: list[_OwnerBatch] = []
-        self._has_changed = False
-        #: The processes of the last call, and their samples with owners.
-        self._last: tuple[object, tuple[ProcessSample, ...]] = (None, ())
         #: Why owners are not known.
         self.problems: tuple[Problem, ...] = ()
 
@@ -145,34 +142,22 @@ class OwnerReader:
             is_brief: Whether to read only what kind, ID and name of the owners depend on. That stays
                 until a process is moved.
         """
-        if self._last[0] is not processes:
-            self._forget(processes)
+        present = {process.key[:2] for process in processes}
+        self._known = {each: known for each, known in self._known.items() if each in present}
         self._stuck = [batch for batch in self._stuck if not batch.is_over]
         self._read_cgroups(processes, visible)
         self._look_up(wait=wait, is_brief=is_brief)
-        if self._has_changed:
-            self._has_changed = False
-            self._last = processes, tuple(map(self._with_owner, processes))
-            self.problems = self._find_problems()
-        return self._last[1]
+        reasons = {known.reading.reason for known in self._known.values()}
+        self.problems = tuple(
+            Problem('host', OWNER, reason, _KINDS.get(reason, 'error'))
+            for reason in sorted(reasons - {'', EXITED, ELSEWHERE})
+        )
+        return tuple(map(self._with_owner, processes))
 
     def _with_owner(self, process: ProcessSample) -> ProcessSample:
         known = self._known.get(process.key[:2])
         owner = None if known is None else known.reading.owner
         return process if owner is None else process._replace(owner=owner)
-
-    def _find_problems(self) -> tuple[Problem, ...]:
-        reasons = {known.reading.reason for known in self._known.values()}
-        return tuple(
-            Problem('host', OWNER, reason, _KINDS.get(reason, 'error'))
-            for reason in sorted(reasons - {'', EXITED, ELSEWHERE})
-        )
-
-    def _forget(self, processes: Iterable[ProcessSample]) -> None:
-        present = {process.key[:2] for process in processes}
-        for identity in [each for each in self._known if each not in present]:
-            del self._known[identity]
-        self._has_changed = True
 
     def _read_cgroups(
         self, processes: Iterable[ProcessSample], visible: Container[ProcessKey] | None
@@ -198,7 +183,6 @@ class OwnerReader:
         known = self._known.get(identity)
         if known is None or (reading.owner and reading.cgroup != known.reading.cgroup):
             self._known[identity] = _KnownOwner(reading, now)
-            self._has_changed = True
         else:  # as before, or it has exited: the last owner stays
             known.read_at = now
 
@@ -250,7 +234,6 @@ class OwnerReader:
         known.is_complete = True
         if reading.owner is not None and reading != known.reading:
             known.reading = reading
-            self._has_changed = True
 
     def _run(self, batch: _OwnerBatch, *, wait: bool) -> bool:
         """Run a batch, or find out whether it is over; return whether it is, successful or not."""
@@ -274,4 +257,3 @@ class OwnerReader:
             reading = OwnerReading(None, SILENT)
             known = self._known.setdefault(identity, _KnownOwner(reading, self._clock()))
             known.is_complete = True
-            self._has_changed = True
