@@ -148,8 +148,8 @@ def completion_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
             commands.add_parser(command.name, help=command.help, parents=parents, add_help=False)
         of_help = commands.add_parser('help', help='show the help of a command', add_help=False)
         of_help.add_argument('command', choices=[*(each.name for each in COMMANDS), NVISEL.name])
-    for each in _with_subparsers(made):
-        for action in each._actions:
+    for subparser in _with_subparsers(made):
+        for action in subparser._actions:
             if action.metavar == 'FORMAT':
                 action.choices = _FORMATS
             if '--names' in action.option_strings:
@@ -157,8 +157,8 @@ def completion_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
             if action.metavar == 'FIELDS':
                 of_processes = action.option_strings[0] in _OF_PROCESSES
                 function = '_nvitop_' + ('process_fields' if of_processes else 'gpu_fields')
-                each_shell = {'bash': function, 'zsh': function, 'fish': f'({function})'}
-                vars(action)['complete'] = each_shell
+                by_shell = {'bash': function, 'zsh': function, 'fish': f'({function})'}
+                vars(action)['complete'] = by_shell
             completer = _COMPLETE.get(str(action.metavar))
             if completer is not None:
                 vars(action)['complete'] = completer  # an attribute that shtab reads
@@ -243,7 +243,7 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
     """Each group of options as a subsection."""
     formatter = parser._get_formatter()
     for group in parser._action_groups:
-        actions = [one for one in group._group_actions if one.help != argparse.SUPPRESS]
+        actions = [option for option in group._group_actions if option.help != argparse.SUPPRESS]
         if not actions:
             continue
         yield f'.SS {_roff(str(group.title).capitalize())}'
@@ -298,8 +298,8 @@ def stale(made: Mapping[str, str]) -> list[str]:
     """Files in share/ that are out of date, missing or superfluous."""
     paths = [path.relative_to(SHARE) for path in SHARE.rglob('*') if path.is_file()]
     generated = {path.partition('/')[0] for path in made} - {'kubernetes'}
-    found = {path.as_posix() for path in paths if path.parts[0] in generated}
-    wrong = found - made.keys()
+    existing = {path.as_posix() for path in paths if path.parts[0] in generated}
+    wrong = existing - made.keys()
     for path, text in made.items():
         if not (SHARE / path).is_file() or (SHARE / path).read_text(encoding='utf-8') != text:
             wrong.add(path)

@@ -322,7 +322,7 @@ class _Waiter:
             raise
         locks, self._locks = self._locks, {}
         # In the order of CUDA, which programs expect.
-        devices = sorted((self._matching[uuid] for uuid in locks), key=lambda each: each.index)
+        devices = sorted((self._matching[uuid] for uuid in locks), key=lambda device: device.index)
         return ClaimedDevices(devices, list(locks.values()), files)
 
 

@@ -97,8 +97,8 @@ class RecordedUsage:
 
     def _seconds(self, statement: str, value: float) -> float | None:
         """Return the milliseconds that a query finds in seconds; ``None``: no number."""
-        found = self._db.execute(statement, (value,)).fetchone()[0]
-        return found / 1000 if isinstance(found, (int, float)) else None
+        row = self._db.execute(statement, (value,)).fetchone()
+        return row[0] / 1000 if isinstance(row[0], (int, float)) else None
 
     def devices(self, since: int, until: int) -> Devices:
         """Return the devices that existed in some minutes."""
