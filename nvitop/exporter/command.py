@@ -201,10 +201,6 @@ def parse(parser: ArgumentParser, arguments: list[str]) -> argparse.Namespace:
     options.names = tuple(dict.fromkeys(options.names))
     if parser.prog == RELEASED_EXPORTER:
         options.hostname = options.hostname or _own_address()
-    options.series = SeriesOptions(
-        options.users, options.processes, options.commands, options.owners, options.hostname
-    )
-    if parser.prog == RELEASED_EXPORTER:
         host = (options.bind_address or DEFAULT_HOST).strip('[]')
         port = RELEASED_PORT if options.port is None else options.port
         is_chosen = options.bind_address is not None or options.port is not None
@@ -213,6 +209,9 @@ def parse(parser: ArgumentParser, arguments: list[str]) -> argparse.Namespace:
         host, port = options.listen or (DEFAULT_HOST, DEFAULT_PORT)
         is_chosen = options.listen is not None
         options.client_capath, must_verify = None, bool(options.client_cafile)
+    options.series = SeriesOptions(
+        options.users, options.processes, options.commands, options.owners, options.hostname
+    )
     has_ca = bool(options.client_cafile or options.client_capath)
     #: ``None``: only the text file is written.
     options.address = (host, port) if is_chosen or options.textfile is None else None
@@ -253,12 +252,9 @@ def released_main() -> int:
 
 
 def _run(program: str, settings: argparse.Namespace) -> int:
-    with Interrupts():
-        try:
-            simulate(settings.demo)
-            _serve(program, settings)
-        except InterruptedByUser:
-            pass
+    with contextlib.suppress(InterruptedByUser), Interrupts():
+        simulate(settings.demo)
+        _serve(program, settings)
     return 0
 
 
@@ -270,41 +266,39 @@ def _serve(program: str, settings: argparse.Namespace) -> None:
     """
     past_xids = recorded_xids((default_recording(), SYSTEM_RECORDING))
     pages = Pages(settings.names, settings.series, interval=settings.interval, past_xids=past_xids)
-    textfile = None
-    if settings.textfile:
-        warn = functools.partial(print_message, program, 'warning')
-        try:
-            textfile = TextFile(settings.textfile, pages, warn)
-        except OSError as error:
-            text = f'cannot write {settings.textfile}: {error.strerror}'
-            raise CommandFailure(text) from error
-    server = _listen(program, settings, pages) if settings.address is not None else None
     reporter = ProblemReporter(program)
+    with contextlib.ExitStack() as stack:
+        textfile = server = None
+        if settings.textfile:
+            warn = functools.partial(print_message, program, 'warning')
+            try:
+                textfile = TextFile(settings.textfile, pages, warn)
+            except OSError as error:
+                text = f'cannot write {settings.textfile}: {error.strerror}'
+                raise CommandFailure(text) from error
+            stack.callback(textfile.close)
+        if settings.address is not None:
+            server = _listen(program, settings, pages)
 
-    def deliver(sample: Sample) -> None:
-        pages.write(sample)
-        if textfile is not None:
-            textfile.replace()
-        reporter.report(sample)
+        def deliver(sample: Sample) -> None:
+            pages.write(sample)
+            if textfile is not None:
+                textfile.replace()
+            reporter.report(sample)
 
-    sampler = Sampler(
-        sampling.LiveSource(intervals(settings.interval), owner_names=settings.owner_names),
-        deliver,
-        demand=demand_of(settings.names, settings.series, profiling=settings.profiling),
-    )
-    collect_garbage_rarely()
-    sys.setswitchinterval(SWITCH_SECONDS)
-    sampler.start()
-    try:
+        sampler = Sampler(
+            sampling.LiveSource(intervals(settings.interval), owner_names=settings.owner_names),
+            deliver,
+            demand=demand_of(settings.names, settings.series, profiling=settings.profiling),
+        )
+        collect_garbage_rarely()
+        sys.setswitchinterval(SWITCH_SECONDS)
+        stack.callback(sampler.stop)
+        sampler.start()
         if server is not None:
+            stack.callback(server.server_close)
             server.start()
         wait_for_signals()
-    finally:
-        if server is not None:
-            server.server_close()
-        sampler.stop()
-        if textfile is not None:
-            textfile.close()
 
 
 def recorded_xids(paths: Iterable[str]) -> dict[tuple[str, int], float]:
