@@ -26,7 +26,7 @@ from nvitop.gui.state.lists import list_sort, order_arrow
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.table import Content, draw_table
-from nvitop.gui.view.text import draw_facts, draw_message, draw_section
+from nvitop.gui.view.text import draw_facts, draw_message, draw_section, severity_sign
 from nvitop.sampling.history import History
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def _columns(state: AppState, name: str) -> list[Column]:
 
 def _severity(problem: FleetFinding, _: int) -> Content:
     """Return the severity with its sign, as on the screen of one machine."""
-    sign, style = ('●', ERROR) if problem.severity == 'critical' else ('▲', WARNING)
+    sign, style = severity_sign(problem.severity)
     return ((f'{sign} {problem.severity}', style),)
 
 

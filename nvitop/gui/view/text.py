@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Iterable, Sequence, Tuple
 from nvitop.gui.model.format import EIGHTHS, NOT_AVAILABLE, WHOLE
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer, Rect
-from nvitop.gui.render.theme import HEADING, PLAIN, TITLE, Role, Style
+from nvitop.gui.render.theme import ERROR, HEADING, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, wrap
 
 if TYPE_CHECKING:
@@ -140,6 +140,12 @@ def draw_border(
 def draw_uprights(buf: Buffer, y: int, columns: Sequence[int]) -> None:
     for column in columns:
         buf.write(column, y, _UPRIGHT, BORDER)
+
+
+def severity_sign(severity: str) -> tuple[str, Style]:
+    if severity == 'critical':
+        return '●', ERROR
+    return '▲', WARNING if severity == 'warning' else PLAIN
 
 
 def draw_section(buf: Buffer, y: int, title: str) -> None:

@@ -446,19 +446,18 @@ def device_line(device: DeviceSample, metric: Metric) -> MetricLine:
     )
 
 
-#: Maximum height of a history of a device on other screens.
+#: Metrics of devices on other screens, the most important first, and maximum height of their histories.
+_HISTORIES = ('gpu_utilization', 'memory_percent', 'power_usage', 'temperature', 'sm_clock')
 _MOST_LINES = 4
 
 
-def draw_histories(
-    buf: Buffer, area: Rect, devices: Sequence[DeviceSample], names: Sequence[str], ruler: Ruler
-) -> None:
+def draw_histories(buf: Buffer, area: Rect, devices: Sequence[DeviceSample], ruler: Ruler) -> None:
     """Draw metrics of devices below a ruler, the first ones of each if not all have two lines."""
     most = max(1, (area.height - 1) // (2 * max(1, len(devices))))
     series = []
     for device in devices:
-        known = [name for name in names if is_known(device, name)]
-        for name in (known or names)[:most]:
+        known = [name for name in _HISTORIES if is_known(device, name)]
+        for name in (known or _HISTORIES)[:most]:
             line = device_line(device, METRICS_BY_NAME[name])
             title = f'GPU {device.key.label} {line.title}' if len(devices) > 1 else line.title
             if line.now is not None or ruler.highest(line.key, line.metric, area.width) is not None:

@@ -12,7 +12,7 @@ from nvitop.basics.units import format_time
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer, Rect
-from nvitop.gui.render.theme import DIM, ERROR, PLAIN, WARNING, Role, Style
+from nvitop.gui.render.theme import DIM, PLAIN, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.navigation import lines_layout
@@ -22,7 +22,7 @@ from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.panels.device import draw_histories
 from nvitop.gui.view.screens.main import ruler_of
 from nvitop.gui.view.table import draw_table
-from nvitop.gui.view.text import draw_facts, draw_message, draw_section
+from nvitop.gui.view.text import draw_facts, draw_message, draw_section, severity_sign
 from nvitop.health.types import value_words
 from nvitop.sampling.history import History
 from nvitop.sampling.types import STATUS
@@ -36,8 +36,6 @@ _INDENT, _WORD, _WIDEST_SUBJECT = 4, 10, 16
 _WIDE = 60
 #: Rows of the detail of the selected problem, with the line above it.
 _DETAIL = 7
-#: Metrics of the device of a problem.
-_METRICS = ('gpu_utilization', 'temperature', 'power_usage', 'sm_clock', 'memory_percent')
 #: Cells of the labels in the detail.
 _LABEL = 11
 
@@ -59,11 +57,9 @@ def _severity(line: ProblemCount) -> tuple[str, str, Style]:
         return '·', '', DIM
     if not line.is_current:
         return '○', 'past', DIM
-    if line.severity == 'unknown':
-        return '▲', 'unknown', PLAIN
-    if line.severity == 'warning' or line.kind in _WARNINGS:
-        return '▲', 'warning', WARNING
-    return '●', 'critical' if line.severity == 'critical' else 'failed', ERROR
+    severity = line.severity or ('warning' if line.kind in _WARNINGS else 'critical')
+    sign, style = severity_sign(severity)
+    return sign, severity if line.severity or severity == 'warning' else 'failed', style
 
 
 def draw_problems(buf: Buffer, state: AppState, history: History) -> None:
@@ -95,7 +91,7 @@ def draw_problems(buf: Buffer, state: AppState, history: History) -> None:
         devices = [each for each in state.shown.devices if each.key == lines[cursor].device]
         if devices and below.height > used + 2:
             ruler = ruler_of(state, history)
-            draw_histories(buf, below.inset(0, used, 0, 0), devices, _METRICS, ruler)
+            draw_histories(buf, below.inset(0, used, 0, 0), devices, ruler)
 
 
 def _draw_card(

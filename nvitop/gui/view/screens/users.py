@@ -43,8 +43,6 @@ _MEMORY = Style(Role.MEMORY)
 _GPU_CELLS, _OTHER_CELLS = 6, 44
 #: Columns of the processes of a user, and those of their graphs.
 _DETAILS = ('gpu', 'pid', 'type', 'owner', 'gpu_memory', 'idle', 'sm', 'command')
-#: Metrics of the GPUs of a user, as many as have room for two lines each.
-_METRICS = ('gpu_utilization', 'memory_percent', 'power_usage')
 #: Minimum number of rows for the histories of the GPUs of a user.
 _WITH_HISTORIES = 8
 
@@ -236,7 +234,7 @@ def _draw_detail(
     names = devices_text([device.key for device in shown[:graphs]])
     draw_section(buf, below.y, f'History of {names}, all users')
     inside = below.inset(1, 1, 1, 0)
-    draw_histories(buf, inside, shown[:graphs], _METRICS, ruler_of(state, history))
+    draw_histories(buf, inside, shown[:graphs], ruler_of(state, history))
 
 
 def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
