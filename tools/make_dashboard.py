@@ -68,10 +68,6 @@ def _most_in_a_day(name: str, by: str, legend: str = 'hours', unit: str = '') ->
     return Query(f'topk({MOST}, {sums})', legend, unit)
 
 
-def _by_host(function: str, series: str) -> str:
-    return f'{function} by (hostname) ({series})'
-
-
 _GPUS = f'(nvitop_gpu_up{{{_WHOLE}}} or nvitop_gpu_asleep{{{_GPU}}})'
 _FREE, _HELD = (f'nvitop_gpu_state{{{_WHOLE},state="{state}"}}' for state in ('free', 'held'))
 _BAD = f'count by ({_DEVICE}) (nvitop_gpu_health{{{_GPU}}} >= 2)'
@@ -79,7 +75,9 @@ _LOST = f'nvitop_gpu_up{{{_WHOLE}}} == 0 or nvitop_gpu_missing{{{_HOST}}} == 1'
 _DOWN = f'up{{job=~"$job"}} == 0 or nvitop_last_collect_success{{{_HOST}}} == 0'
 _ALL_HELD = f'nvitop_gpu_state{{{_GPU},state="held"}} == 1'
 _HOLDERS = f'(nvitop_user_gpu_memory_bytes{{{_GPU}}} > 16777216 and on ({_DEVICE}) {_ALL_HELD})'
-_MEMORY = (f'nvitop_gpu_memory_{part}_bytes{{{_WHOLE}}}' for part in ('used', 'total'))
+_MEMORY = ' / '.join(
+    f'sum by (hostname) (nvitop_gpu_memory_{part}_bytes{{{_WHOLE}}})' for part in ('used', 'total')
+)
 _UTILIZATION = f'nvitop_gpu_utilization_ratio{{{_WHOLE}}}'
 
 ROWS: dict[str, list[View]] = {
@@ -111,13 +109,13 @@ ROWS: dict[str, list[View]] = {
         _table(
             'Hosts',
             'Click on a host to see its GPUs in the row GPUs.',
-            Query(_by_host('count', _GPUS[1:-1]), 'GPUs'),
-            Query(_by_host('sum', _FREE), 'free'),
-            Query(_by_host('sum', _HELD), 'held'),
-            Query(_by_host('count', f'nvitop_gpu_health{{{_GPU}}} >= 2'), 'findings'),
-            Query(_by_host('avg', _UTILIZATION), 'utilization', 'percentunit'),
-            Query(' / '.join(_by_host('sum', part) for part in _MEMORY), 'memory', 'percentunit'),
-            Query(_by_host('sum', f'nvitop_gpu_power_usage_watts{{{_WHOLE}}}'), 'power', 'watt'),
+            Query(f'count by (hostname) {_GPUS}', 'GPUs'),
+            Query(f'sum by (hostname) ({_FREE})', 'free'),
+            Query(f'sum by (hostname) ({_HELD})', 'held'),
+            Query(f'count by (hostname) (nvitop_gpu_health{{{_GPU}}} >= 2)', 'findings'),
+            Query(f'avg by (hostname) ({_UTILIZATION})', 'utilization', 'percentunit'),
+            Query(_MEMORY, 'memory', 'percentunit'),
+            Query(f'sum by (hostname) (nvitop_gpu_power_usage_watts{{{_WHOLE}}})', 'power', 'watt'),
             width=24,
         ),
     ],
