@@ -16,6 +16,7 @@ from nvitop.gui.render.buffer import Cells
 from nvitop.gui.state import process_rows
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, answer
 from nvitop.gui.state.problems import ProblemCount, missing_values, problem_lines
+from nvitop.gui.state.process_rows import Order
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 #: Minimum width of a column of processes.
@@ -24,24 +25,24 @@ _HEADING = 4
 
 # fmt: off
 #: Screen → its orders; the first one is the default.
-LIST_ORDERS: dict[Screen, tuple[process_rows.Order, ...]] = {
+LIST_ORDERS: dict[Screen, tuple[Order, ...]] = {
     Screen.MAIN: process_rows.ORDERS,
     Screen.USERS: (
-        process_rows.Order('gpu-memory', 'g', 'MEM GiB', None),
-        process_rows.Order('user', 'u', 'USER', lambda row: row.name, is_descending=False),
-        process_rows.Order('processes', 'p', 'PROCESSES', lambda row: row.processes),
-        process_rows.Order('idle-memory', 'i', 'HELD GiB', lambda row: row.idle_memory_bytes),
-        process_rows.Order('sm', 's', '%SM', lambda row: row.mean_sm_percent),
-        process_rows.Order('cpu', 'c', '%CPU', lambda row: row.cpu_percent),
-        process_rows.Order('oldest', 't', 'OLDEST', lambda row: row.running_seconds),
-        process_rows.Order('hours', 'h', 'USED h', lambda row: row.gpu_times and row.gpu_times[0]),
+        Order('gpu-memory', 'g', 'MEM GiB', None),
+        Order('user', 'u', 'USER', lambda row: row.name, is_descending=False),
+        Order('processes', 'p', 'PROCESSES', lambda row: row.processes),
+        Order('idle-memory', 'i', 'HELD GiB', lambda row: row.idle_memory_bytes),
+        Order('sm', 's', '%SM', lambda row: row.mean_sm_percent),
+        Order('cpu', 'c', '%CPU', lambda row: row.cpu_percent),
+        Order('oldest', 't', 'OLDEST', lambda row: row.running_seconds),
+        Order('hours', 'h', 'USED h', lambda row: row.gpu_times and row.gpu_times[0]),
     ),
     Screen.PROBLEMS: (
-        process_rows.Order('severity', 's', 'severity', None),
-        process_rows.Order('last', 'l', 'LAST', lambda line: line.last),
-        process_rows.Order('first', 'f', 'FIRST', lambda line: line.first),
-        process_rows.Order('times', 't', 'SAMPLES', lambda line: line.times),
-        process_rows.Order('where', 'w', 'WHERE', lambda line: line.where, is_descending=False),
+        Order('severity', 's', 'severity', None),
+        Order('last', 'l', 'LAST', lambda line: line.last),
+        Order('first', 'f', 'FIRST', lambda line: line.first),
+        Order('times', 't', 'SAMPLES', lambda line: line.times),
+        Order('where', 'w', 'WHERE', lambda line: line.where, is_descending=False),
     ),
 }
 # fmt: on
@@ -56,7 +57,7 @@ def sorted_lines(state: AppState, screen: Screen, lines: Iterable[Any]) -> tuple
     return in_order(lines, _order(screen, name), reverse=reverse)
 
 
-def in_order(lines: Iterable[Any], order: process_rows.Order, *, reverse: bool) -> tuple[Any, ...]:
+def in_order(lines: Iterable[Any], order: Order, *, reverse: bool) -> tuple[Any, ...]:
     """Return lines in an order. Lines without a value are last."""
     rows = tuple(lines)
     if order.value is None:
@@ -72,7 +73,7 @@ def order_arrow(state: AppState, screen: Screen) -> str:
     return '▼' if _order(screen, name).is_descending != reverse else '▲'
 
 
-def _order(screen: Screen, name: str) -> process_rows.Order:
+def _order(screen: Screen, name: str) -> Order:
     return next(order for order in LIST_ORDERS[screen] if order.name == name)
 
 
