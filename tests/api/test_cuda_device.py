@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 import pickle
-import types
 from typing import Any, Iterator
 
 import pytest
@@ -291,23 +290,6 @@ def test_every_error_has_its_own_class_and_pickles(module: Any, base: Any) -> No
         assert (copy.value, copy.args, str(copy)) == (code, error.args, str(error))
         assert copy == error
         assert copy != base(999 if code == 1 else 1)
-
-
-def test_error_text_comes_from_the_loaded_library() -> None:
-    error, runtime_error = libcuda.CUDAError(101), libcudart.cudaError(214)
-    assert str(error) == 'invalid device (CUDA_ERROR_INVALID_DEVICE)'
-    assert str(runtime_error) == 'ecc uncorrectable (cudaErrorECCUncorrectable)'
-
-    def cuGetErrorString(error: object, text: object) -> int:
-        return fake_cuda.fill(text, b'words of the driver')
-
-    driver = types.SimpleNamespace(cuGetErrorString=cuGetErrorString)
-    libcuda.use_library(driver)
-    libcudart.use_library(fake_cuda.runtime())
-    assert str(error) == 'words of the driver (CUDA_ERROR_INVALID_DEVICE)'
-    assert str(runtime_error) == 'words of the runtime for 214 (cudaErrorECCUncorrectable)'
-    libcuda.use_library(fake_cuda.driver())
-    assert str(error) == 'invalid device (CUDA_ERROR_INVALID_DEVICE)'
 
 
 def test_functions_return_the_values_of_the_runtime() -> None:

@@ -318,6 +318,16 @@ def test_only_what_may_have_changed_is_read_again(
 
 
 @linux_only
+def test_process_without_permission_stays_the_same(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = observed.LinuxProcess(child.pid)
+    assert process.is_same()
+    monkeypatch.setattr(procfs, 'read_start_ticks', mock.Mock(side_effect=PermissionError))
+    assert process.is_same()
+
+
+@linux_only
 def test_hidden_process_is_running(
     child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,11 +46,11 @@ sys.addaudithook(_note_open)
 
 
 class Tree:
-    """A tree of the files of two GPUs, and the simulated driver of the first ``count``."""
+    """A tree of the files of two GPUs."""
 
-    def __init__(self, root: pathlib.Path, monkeypatch: pytest.MonkeyPatch, count: int = 2) -> None:
+    def __init__(self, root: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root, self.monkeypatch = root, monkeypatch
-        for index, bus_id in enumerate(BUS_IDS[:count]):
+        for index, bus_id in enumerate(BUS_IDS):
             functions = root / 'sys/bus/pci/devices' / bus_id
             driver = root / 'proc/driver/nvidia/gpus' / bus_id
             (functions / 'power').mkdir(parents=True)
@@ -92,11 +92,6 @@ class Tree:
             self.monkeypatch.setattr(system(), name, getattr(actual, name))
 
 
-@pytest.fixture
-def tree(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
-    return Tree(tmp_path, monkeypatch)
-
-
 class Bench:
     """Two GPUs, whose driver counts calls, and a source that samples them."""
 
@@ -131,8 +126,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tree: Tree) -> Iterator[Bench]:
-    bench = Bench(tree)
+def bench(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    bench = Bench(Tree(tmp_path, monkeypatch))
     with bench.machine:
         yield bench
 
