@@ -134,11 +134,7 @@ class Machine:
         self._workers = Workers()
         scenario = simulation.parse_scenario(SCENARIO, name='soak')
         self.simulated = simulation.machine(
-            scenario,
-            processes='none',
-            clock=self.clock,
-            wall_clock=self.wall,
-            sleep=self.wait,
+            scenario, processes='none', clock=self.clock, wall_clock=self.wall, sleep=self.wait
         )
 
     def wall(self) -> float:

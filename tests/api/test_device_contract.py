@@ -187,9 +187,7 @@ def exported(branch: int) -> set[str]:
 
 @needs(*NEWEST)
 @pytest.mark.parametrize('branch', [580, 590, 610])
-def test_getters_need_no_function_that_a_real_driver_lacks(
-    branch: int,
-) -> None:
+def test_getters_need_no_function_that_a_real_driver_lacks(branch: int) -> None:
     with machine(SCENARIO.replace('580.65.06', '999.0'), clock=lambda: 0.0) as running:
         before = values()
         called = {name for name in running.calls if name.startswith('nvml')}

@@ -147,9 +147,7 @@ def test_without_samples_all_processes_are_idle_on_an_idle_gpu_only(
     ],
 )
 def test_samples_are_matched_through_pid_namespaces(
-    monkeypatch: pytest.MonkeyPatch,
-    namespaces: dict[int, tuple[int, ...]],
-    expected: list[Any],
+    monkeypatch: pytest.MonkeyPatch, namespaces: dict[int, tuple[int, ...]], expected: list[Any]
 ) -> None:
     monkeypatch.setattr(Session, 'has_real_library', True)
     monkeypatch.setattr(procfs, 'in_pid_namespace', lambda: False)

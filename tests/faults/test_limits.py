@@ -28,10 +28,7 @@ def command(program: str, processes: int, files: int) -> list[str]:
     return [sys.executable, '-m', 'tests.faults.resource_limits', program, *limits]
 
 
-@pytest.mark.parametrize(
-    ('program', 'limit'),
-    [('report', 'neither'), ('collector', 'no file')],
-)
+@pytest.mark.parametrize(('program', 'limit'), [('report', 'neither'), ('collector', 'no file')])
 def test_programs_run_without_threads_and_descriptors(program: str, limit: str) -> None:
     if LIMITS[limit][0] > 0 and not IS_ROOT:
         pytest.skip('NOT TESTED: needs root to run as a user without processes')

@@ -143,9 +143,7 @@ def test_escaped_paths() -> None:
 
 
 @given(
-    st.text(),
-    st.lists(st.text()),
-    st.dictionaries(st.sampled_from(sorted(VARIABLES)), st.text()),
+    st.text(), st.lists(st.text()), st.dictionaries(st.sampled_from(sorted(VARIABLES)), st.text())
 )
 def test_any_text_of_strangers_is_parsed(
     text: str, arguments: list[str], environ: dict[str, str]

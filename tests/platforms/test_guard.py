@@ -78,8 +78,7 @@ def test_signals_reach_the_child_once(number: signal.Signals) -> None:
 def test_without_processes_or_proc_the_command_runs_in_one_process() -> None:
     body = 'print(os.getpid(), flush=True)'
     script = SCRIPT.replace(
-        'send_status =',
-        'def fail(*_): raise OSError\nos.fork = os.listdir = fail\nsend_status =',
+        'send_status =', 'def fail(*_): raise OSError\nos.fork = os.listdir = fail\nsend_status ='
     ).format(body)
     done = subprocess.Popen(
         [sys.executable, '-c', script], stdout=subprocess.PIPE, text=True, env=environment()

@@ -82,13 +82,8 @@ class Tree:
     def use(self) -> None:
         actual = System()
         actual.root = str(self.root)
-        for name in (
-            'expected_gpus',
-            'gpu_powers',
-            'runtime_status',
-            'sleep_info',
-            'driver_version',
-        ):
+        names = 'expected_gpus gpu_powers runtime_status sleep_info driver_version'
+        for name in names.split():
             self.monkeypatch.setattr(system(), name, getattr(actual, name))
 
 

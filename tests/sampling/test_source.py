@@ -310,10 +310,7 @@ def test_a_gpu_without_permission_is_not_faulty(
 @on('bench', ['mig'], indirect=True)
 @pytest.mark.parametrize(
     ('code', 'reason'),
-    [
-        ('INVALID_ARGUMENT', 'Invalid Argument: was it destroyed?'),
-        ('UNKNOWN', 'Unknown Error'),
-    ],
+    [('INVALID_ARGUMENT', 'Invalid Argument: was it destroyed?'), ('UNKNOWN', 'Unknown Error')],
 )
 def test_a_mig_device_with_an_invalid_handle_is_found_again(
     bench: ClockedMachine, code: str, reason: str

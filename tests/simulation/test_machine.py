@@ -198,10 +198,7 @@ ASK = (
 
 @pytest.mark.parametrize(
     ('value', 'lines', 'name'),
-    [
-        ('1', ['8', 'dgx-h100'], 'dgx-h100'),
-        ('{path}', ['2', 'mine'], 'mine'),
-    ],
+    [('1', ['8', 'dgx-h100'], 'dgx-h100'), ('{path}', ['2', 'mine'], 'mine')],
 )
 def test_nvitop_demo_simulates_a_machine_in_any_program(
     tmp_path: pathlib.Path, value: str, lines: list[str], name: str
