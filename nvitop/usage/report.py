@@ -260,7 +260,8 @@ def _table(report: Report, rows: tuple[Row, ...]) -> str:
     is_allocated = report.total.allocated > 0
     allocated = ['ALLOCATED'] if is_allocated else []
     titles = [*map(str.upper, report.by), 'GPU-HOURS', '%', 'USED', 'HELD IDLE', *allocated]
-    lines = [[*titles, 'UTIL', 'PEAK MEM', 'ENERGY', 'JOBS']]
+    energy = 'ENERGY kWh' if is_large else 'ENERGY Wh'
+    lines = [[*titles, 'UTIL', 'PEAK GiB', energy, 'JOBS']]
     for row in rows:
         sums, percent = row.sums, row.sums.utilization_percent
         is_total = row.key[0] == '(total)'
@@ -275,15 +276,17 @@ def _table(report: Report, rows: tuple[Row, ...]) -> str:
                 hours(sums.held_idle) if sums.held_idle else '',
                 *([hours(sums.allocated) if sums.allocated else ''] if is_allocated else []),
                 '' if percent is None else f'{percent:.0f}%',
-                f'{sums.peak_bytes / (1 << 30):,.1f} GiB' if sums.peak_bytes else '',
+                f'{sums.peak_bytes / (1 << 30):,.1f}' if sums.peak_bytes else '',
                 _energy(sums.joules, is_large) if sums.joules else '',
                 str(len(sums.jobs) or ''),
             ]
         )
+    # What no row has, such as energy or jobs, has no column.
+    columns = [column for column in zip(*lines) if any(column[1:]) or len(lines) == 1]
     has_idle = any(row.sums.peak_bytes and not row.sums.seconds for row in rows)
     return (
         _title(report)
-        + aligned(lines, range(len(report.by)))
+        + aligned(list(zip(*columns)), range(len(report.by)))
         + (f'\n{BESIDE}\n' if has_idle else '')
     )
 
@@ -317,8 +320,8 @@ def _clock(seconds: float) -> str:
 
 def _energy(joules: float, is_large: bool) -> str:
     if is_large:
-        return f'{joules / _JOULES_PER_KWH:,.2f} kWh'
-    return f'{joules / _HOUR:,.1f} Wh' if joules >= 0.05 * _HOUR else '<0.1 Wh'
+        return f'{joules / _JOULES_PER_KWH:,.2f}'
+    return f'{joules / _HOUR:,.1f}' if joules >= 0.05 * _HOUR else '<0.1'
 
 
 def _clipped(text: str) -> str:

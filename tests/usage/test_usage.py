@@ -305,22 +305,22 @@ def at(after: float) -> str:
 TABLE = """\
 GPU usage of gpu07, 2 GPUs, {begin} to {end}
 
-USER          GPU-HOURS      %     USED  HELD IDLE  UTIL  PEAK MEM    ENERGY  JOBS
-ann             1:22:30   34.4  1:22:30              73%   1.0 GiB  412.5 Wh     1
-bob             1:07:30   28.1  0:07:30  1:00:00      7%  60.0 GiB  137.5 Wh     1
+USER          GPU-HOURS      %     USED  HELD IDLE  UTIL  PEAK GiB  ENERGY Wh  JOBS
+ann             1:22:30   34.4  1:22:30              73%       1.0      412.5     1
+bob             1:07:30   28.1  0:07:30  1:00:00      7%      60.0      137.5     1
 (unobserved)    1:00:00   25.0
-(free)          0:30:00   12.5                                        50.0 Wh
-(total)         4:00:00  100.0            1:30:00  1:00:00     40%  60.0 GiB  600.0 Wh     2
+(free)          0:30:00   12.5                                        50.0
+(total)         4:00:00  100.0            1:30:00  1:00:00     40%      60.0      600.0     2
 """
 
 
 @pytest.mark.parametrize(
     ('until', 'joules', 'texts'),
     [
-        (36_000, 3.6e6, '0.3 3.3 0.3 1.00 kWh'),
-        (35_999, 3.6e6 - 360, '0:20:00 3.3 0:20:00 999.9 Wh'),
-        (35_999, 180, '0:20:00 3.3 0:20:00 0.1 Wh'),
-        (35_999, 179, '0:20:00 3.3 0:20:00 <0.1 Wh'),
+        (36_000, 3.6e6, '0.3 3.3 0.3 1.00'),
+        (35_999, 3.6e6 - 360, '0:20:00 3.3 0:20:00 999.9'),
+        (35_999, 180, '0:20:00 3.3 0:20:00 0.1'),
+        (35_999, 179, '0:20:00 3.3 0:20:00 <0.1'),
     ],
 )
 def test_small_tables_have_small_units(until: float, joules: float, texts: str) -> None:
