@@ -111,7 +111,7 @@ def check_report(seed: int) -> None:
     source = RandomSamples(seed)
     sample = source.machine(PROCESSES)
     columns = ALL_COLUMNS if source.random.random() < 0.5 else None
-    width = source.random.choice((40, 60, 79, 100, 123, 160, 240))
+    width = source.random.randint(40, 240)
     text = report_text(sample, Options(columns=columns), width=width, colors=256)
     plain = assert_has_no_controls(text)
     rows = shown(text, columns=width + 4, rows=plain.count('\n') + 1)

@@ -34,6 +34,11 @@ def test_report_has_the_words_that_scripts_look_for() -> None:
     assert '│ Fan  Temp  Perf  Pwr:Usage/Cap│' in text
 
 
+def test_first_line_is_not_cut_at_any_width() -> None:
+    for width in range(40, 120, 2):
+        assert len(report(SAMPLES['h100x8'], width)[0]) < width
+
+
 def test_report_of_8_gpus_and_8_processes_fits_24_lines_with_the_prompt() -> None:
     sample = SAMPLES['h100x8']
     assert len(sample.devices) == len(sample.processes) == 8
