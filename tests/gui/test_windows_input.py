@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.state.events import Event, KeyPressed, MousePressed, MouseScrolled
-from nvitop.gui.term.windows import Key, event_of, keys_of
+from nvitop.gui.term.windows import MAX_KEYS, Key, WindowsInput, event_of, keys_of
 
 #: Some constants of curses on Windows.
 CONSTANTS = """
@@ -47,3 +47,9 @@ KEYS = keys_of({pair.split('=')[0]: int(pair.split('=')[1], 0) for pair in CONST
 )
 def test_results_of_curses_become_events(key: Key, event: Event | None) -> None:
     assert event_of(key, KEYS) == event
+
+
+def test_batch_of_keys_is_limited() -> None:
+    keys = iter('x' * (MAX_KEYS + 5))
+    source = WindowsInput(lambda _: next(keys, None), lambda: (80, 25), KEYS)
+    assert [len(source.wait(0)) for _ in range(2)] == [MAX_KEYS, 5]
