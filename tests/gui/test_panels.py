@@ -31,7 +31,7 @@ from nvitop.gui.view.text import draw_mono_bars
 from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.history import History
 from nvitop.sampling.types import PROCESSES, DeviceSample, Problem, ProcessSample, Sample
-from tests.gui.drawing import lines_of, state_on
+from tests.gui.drawing import lines_of, lines_on, state_on
 from tests.gui.driving import after, arrived, press, pressed, state_of
 from tests.gui.samples import GIB, MIB, SAMPLES, gpu, history_of, machine, mig, process
 
@@ -103,6 +103,14 @@ def test_free_mig_device_does_not_fill_with_the_memory_of_its_neighbor() -> None
     assert 'free' in free
     assert 'shared' in free
     assert '▇' not in free
+
+
+def test_page_of_a_mig_device_says_that_its_utilization_is_not_measured() -> None:
+    text = '\n'.join(lines_on('mig', 120, 44, 'Tab', 'Tab', 'Enter'))
+    assert re.search('UTIL +N/A ', text)
+    assert text.count('the driver does not measure this on MIG devices') == 1
+    assert 'NVLink' not in text
+    assert 'BUS ID' not in text
 
 
 @pytest.mark.parametrize('full', [False, True])

@@ -290,12 +290,20 @@ _MORE_METRICS = (
 def metrics_of(device: DeviceSample, *, is_page: bool) -> tuple[Metric, ...]:
     """Return the metrics that have a line of their own if a single GPU is shown."""
     names = _FEW_METRICS + (_MORE_METRICS if is_page else ())
-    shown = [name for name in names if is_known(device, name)]
-    # Expensive values are measured only on the page; until then they must not move the others.
-    waiting = [name for name in names if METRICS_BY_NAME[name].tier == 'shown']
+    # Expensive values are measured only on the page; until then they must not move the others. MIG
+    # devices have none of them, and their page says that their utilization is not measured.
+    waiting = [name for name in names if is_page and METRICS_BY_NAME[name].tier == 'shown']
+    if device.key.is_mig:
+        waiting = ['gpu_utilization']
     return tuple(
-        METRICS_BY_NAME[name] for name in names if name in shown or (name in waiting and is_page)
+        METRICS_BY_NAME[name] for name in names if name in waiting or is_known(device, name)
     )
+
+
+def facts_of(device: DeviceSample) -> list[tuple[str, str]]:
+    """Return the labels and texts of the facts on the page of a device; MIG devices have few of them."""
+    texts = [(fact.label, fact.text(device)) for fact in FACTS]
+    return [each for each in texts if not device.key.is_mig or each[1] != fmt.NOT_AVAILABLE]
 
 
 class Fact(NamedTuple):
@@ -323,7 +331,11 @@ def _all_links(device: DeviceSample) -> str:
         now += f' of {most}'
     links, down = info.nvlink_link_count, device.nvlink_down_count
     nvlinks = f'{links} NVLinks' if links else None
-    return _listed(('PCIe', now), ('', nvlinks), ('NVLinks down:', down or None))
+    return _listed(
+        ('PCIe', None if now == fmt.NOT_AVAILABLE else now),
+        ('', nvlinks),
+        ('NVLinks down:', down or None),
+    )
 
 
 def _power_limits(device: DeviceSample) -> str:

@@ -7,7 +7,7 @@ import itertools
 from typing import NamedTuple, Sequence
 
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.device_columns import FACTS, metrics_of
+from nvitop.gui.model.device_columns import facts_of, metrics_of
 from nvitop.gui.model.device_rows import Folded, GpuRow, fold_free
 from nvitop.gui.render.buffer import CLASSIC, NARROWEST, inside
 from nvitop.gui.render.width import wrap
@@ -87,7 +87,9 @@ def main_rows(
         count = len(metrics_of(rows[0].device, is_page=is_page))
         per_row = max(1, inside(width).width // FACT_WIDTH)
         problem = wrap(rows[0].trouble, inside(width).width - FACT_LABEL)
-        fact_rows = 1 + len(problem) + -(-len(FACTS) // per_row) if is_page else 0
+        fact_rows = (
+            1 + len(problem) + -(-len(facts_of(rows[0].device)) // per_row) if is_page else 0
+        )
         has_metrics = DEVICE_FRAME + count <= most
     if has_metrics:
         least = DEVICE_FRAME + count

@@ -13,11 +13,11 @@ from nvitop.gui.model.choices import GraphState
 from nvitop.gui.model.device_columns import (
     DEVICE_COLUMNS,
     DEVICE_COLUMNS_BY_NAME,
-    FACTS,
     LINE_FACTS,
     TALL_COLUMNS,
     Pieces,
     device_widths,
+    facts_of,
     is_known,
     metric_style,
     metrics_of,
@@ -425,9 +425,17 @@ def _draw_metrics(
     return Cells(left, inner.right - left)
 
 
+#: Why a history has gaps, and why that of the utilization of a MIG device is empty.
+_GAP_WORDS = 'measured only while this page is open'
+_MIG_WORDS = 'the driver does not measure this on MIG devices'
+
+
 def device_line(device: DeviceSample, metric: Metric) -> MetricLine:
     """Return the line of a metric of a device."""
     text = fmt.format_part(device.memory_used_bytes, device.info.memory_total_bytes)
+    gap_words = _GAP_WORDS if metric.tier == 'shown' else ''
+    if device.key.is_mig and not is_known(device, metric.name):
+        gap_words = _MIG_WORDS
     used, slash, whole = text.partition('/')
     memory = used, slash + whole
     return MetricLine(
@@ -439,7 +447,7 @@ def device_line(device: DeviceSample, metric: Metric) -> MetricLine:
         metric_style(metric),
         top_of(metric, [device]),
         1024 if metric.unit == 'KiB/s' else 1000,
-        'measured only while this page is open' if metric.tier == 'shown' else '',
+        gap_words,
         memory if metric.name == 'memory_percent' else ('', ''),
         metric.name.endswith('_tx_throughput'),
         _format_peak(device) if metric.name == 'memory_percent' else None,
@@ -501,11 +509,11 @@ def _draw_facts(buf: Buffer, area: Rect, row: GpuRow) -> None:
     count = max(1, cells.width // FACT_WIDTH)
     rows = area.height - 1 - len(problem)
     each = cells.width // count
-    for number, fact in enumerate(FACTS[: rows * count] if rows > 0 else ()):
+    facts = facts_of(row.device)[: rows * count] if rows > 0 else ()
+    for number, (label, text) in enumerate(facts):
         column, line = divmod(number, rows)
         x, y = cells.x + column * each, area.bottom - rows + line
-        buf.write(x, y, fact.label, HEADING)
-        text = fact.text(row.device)
+        buf.write(x, y, label, HEADING)
         style = DIM if text == fmt.NOT_AVAILABLE else PLAIN
         buf.write(x + FACT_LABEL, y, clip(text, each - FACT_LABEL - (count > 1)), style)
 
