@@ -190,10 +190,8 @@ def begin_reading(before: AppState, state: AppState) -> Result:
     else:
         pid, start_time = navigation.selected_key(before) or (0, -1.0)
         process = navigation.selected_process(before)
-    title = '' if process is None else process.username or 'unknown user'
-    if isinstance(process, ProcessSample):
-        title += f', {process.type or "?"}'
-    environ = EnvironState(pid, start_time, title)
+    user = '' if process is None else process.username or 'unknown user'
+    environ = EnvironState(pid, start_time, user)
     return state._replace(environ=environ), (ReadEnvironment(pid, start_time),)
 
 

@@ -56,7 +56,7 @@ class EnvironState(NamedTuple):
     #: The process; PID 0 if none was opened yet.
     pid: int = 0
     start_time: float = -1.0
-    title: str = ''
+    user: str = ''
     #: ``None`` while they are being read.
     variables: tuple[tuple[str, str], ...] | None = None
     #: Why they cannot be read.

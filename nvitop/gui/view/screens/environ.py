@@ -10,9 +10,9 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
 from nvitop.gui.state.app_state import AppState, EnvironState
-from nvitop.gui.state.navigation import current_line, lines_layout, shown_scroll_x
+from nvitop.gui.state.navigation import lines_layout, shown_scroll_x
 from nvitop.gui.view.hints import draw_screen_title, shown_key
-from nvitop.gui.view.text import draw_bar_row, draw_message
+from nvitop.gui.view.text import draw_bar_row, draw_message, draw_section
 
 if TYPE_CHECKING:
     from nvitop.owner.types import Layer
@@ -84,9 +84,8 @@ def _source_text(layer: Layer) -> str:
 def draw_environ(buf: Buffer, state: AppState) -> None:
     environ = state.environ
     layout = lines_layout(state)
-    title = f'Environment of process {environ.pid}'
-    who = (f'{title} ({safe(environ.title)})',) if environ.title else ()
-    draw_screen_title(buf, state, (*who, title, f'Environment of {environ.pid}'))
+    title, brief = (f'Environment of {which}{environ.pid}' for which in ('process ', ''))
+    draw_screen_title(buf, state, (title, brief), [[safe(environ.user)] if environ.user else []])
     owners = owner_lines(state)
     longest = max((cell_width(safe(line.text)) for line in owners), default=0)
     width = max(0, min(longest, buf.width - _SOURCE_WIDTH))
@@ -94,7 +93,8 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
         buf.write(1, y, clip(safe(owner.text), width), _BEST if owner.is_owner else PLAIN)
         x = 1 + width + 2
         buf.write(x, y, clip(safe(owner.source), max(0, buf.width - x)), DIM)
-    draw_bar_row(buf, 1 + len(owners), _summary(state))
+    if environ.variables:
+        draw_section(buf, 1 + len(owners), _summary(state))
     if environ.error or not environ.variables:
         text = 'Reading ...' if environ.variables is None else 'No environment variables'
         style = Style(Role.ERROR) if environ.error else DIM
@@ -110,9 +110,7 @@ def _summary(state: AppState) -> str:
     environ = state.environ
     key = shown_key(state, 'v')
     variables = environ.variables or ()
-    if not variables:
-        return ''
-    text = f' {(current_line(state) or 0) + 1} of {len(variables)}'
+    text = f'{len(variables)} variable{"" if len(variables) == 1 else "s"}'
     secrets = sum(1 for name, value in variables if value and is_secret(name))
     if secrets:
         text += f', {secrets} secret' if environ.reveals_secrets else f', {secrets} hidden'
