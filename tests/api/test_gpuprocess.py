@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from nvitop.api.process import GpuProcess, HostProcess
+from nvitop.api.process import GpuProcess, HostProcess, procfs
 from nvitop.api.utils import Snapshot
 from nvitop.basics.units import NA, GiB
 from tests.api.processes import FakeDevice, linux_only
@@ -142,6 +142,21 @@ def test_process_without_permission_is_shown_in_failsafe(
             process.cmdline()
         with GpuProcess.failsafe():
             assert process.command() == 'No Permissions'
+
+
+def test_process_of_another_pid_namespace_is_foreign(
+    gone_pid: int, child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = GpuProcess(gone_pid, FakeDevice(), gpu_memory=5)
+    alive = GpuProcess(child.pid, FakeDevice(), gpu_memory=5)
+    for is_inside in (False, True):
+        monkeypatch.setattr(procfs, 'in_pid_namespace', lambda value=is_inside: value)
+        assert (gone.is_foreign(), alive.is_foreign()) == (is_inside, False)
+    with monkeypatch.context() as patch:
+        patch.setattr(procfs, 'is_hidden', lambda pid: True)
+        assert (gone.is_foreign(), gone.is_running()) == (False, True)
+    gone.set_gpu_memory(NA)
+    assert not gone.is_foreign()
 
 
 # Snapshots
