@@ -119,6 +119,12 @@ def test_exited_process_is_left_out(gpus: simulation.Machine) -> None:
     assert first('compute-apps')['processes'][0]['process_name'] == 'Insufficient Permissions'
 
 
+def test_unknown_values_of_accounts_are_not_available(gpus: simulation.Machine) -> None:
+    known, unknown = first('accounted-apps')['accounted_processes']
+    assert (known['gpu_util'], known['max_memory_usage']) == ('50 %', '1024 MiB')
+    assert (unknown['gpu_util'], unknown['max_memory_usage']) == ('N/A', 'N/A')
+
+
 # Errors
 
 
@@ -160,10 +166,6 @@ def test_missing_functions_of_an_old_driver_cause_no_warning(
 # Texts
 
 
-def test_control_characters_are_replaced() -> None:
-    assert format_tree({'name': 'a\x1b[2Jb\nc\u202ed'}) == '  name: a�[2Jb�c�d\n'
-
-
 @pytest.mark.parametrize(
     'name',
     ['<a> & \'b\' "c"', '</gpu>', ']]>', 'tab\tnew\nline', '視 🚀', '\x1b[31m\x00\x7f', '\udc80'],
@@ -173,6 +175,7 @@ def test_any_process_name_is_escaped_in_xml(name: str) -> None:
     root = ET.fromstring(tree_to_xml(tree, ['<"id">']))
     (gpu,) = root.findall('gpu')
     assert (root.tag, gpu.get('id')) == ('nvidia_smi', '<"id">')
+    assert format_tree({'name': 'a\x1b[2Jb\nc\u202ed'}) == '  name: a\ufffd[2Jb\ufffdc\ufffdd\n'
     shown = ''.join('\ufffd' if c in '\x1b\x00\udc80' else c for c in name)
     assert gpu.findtext('processes/process_info/process_name') == shown
 
