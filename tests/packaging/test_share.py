@@ -1,7 +1,8 @@
-"""Man pages and shell completions list every option of their command, and no other."""
+"""Man pages and shell completions list every option of their command, and no other; metadata of the package."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import pathlib
 import re
 
@@ -70,3 +71,18 @@ def test_there_are_no_other_files() -> None:
     directories = {path.partition('/')[0] for path in FILES}
     paths = [path.relative_to(SHARE) for path in SHARE.rglob('*') if path.is_file()]
     assert {path.as_posix() for path in paths if path.parts[0] in directories} == set(FILES)
+
+
+# Metadata with which pip finds nvitop: what programs that require it rely on
+
+
+METADATA = importlib.metadata.metadata('nvitop')
+
+
+def test_version_satisfies_requirements_on_nvitop_1() -> None:
+    assert int(METADATA['Version'].partition('.')[0]) >= 2
+
+
+def test_extras_choose_a_driver_generation_or_the_exporter() -> None:
+    extras = set(METADATA.get_all('Provides-Extra') or ()) - {'delivery', 'lint', 'test'}
+    assert extras == {'cuda10', 'cuda11', 'cuda12', 'cuda13', 'exporter', 'prometheus'}
