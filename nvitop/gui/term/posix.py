@@ -16,6 +16,7 @@ from nvitop.gui.render.ansi import RESET
 from nvitop.gui.state.events import Event, InputEnded, KeyPressed, Resized, Suspended, Terminated
 from nvitop.gui.term.curses_terminal import CursesTerminal, TerminalError, terminal_type
 from nvitop.gui.term.keys import Decoder
+from nvitop.platforms.kernel import write_pieces
 
 assert sys.platform != 'win32'  # for mypy
 
@@ -256,15 +257,6 @@ class PosixTerminal(CursesTerminal):
 
 
 def _write(text: str) -> None:
-    """Write text to the terminal, and wait if it cannot take more at once."""
-    data = text.encode('ascii')
-    descriptor = sys.stdout.fileno()
     # If the terminal is gone, there is nothing to draw or to restore.
     with contextlib.suppress(OSError):
-        while data:
-            try:
-                data = data[os.write(descriptor, data) :]
-            except BlockingIOError:
-                selector = selectors.SelectSelector()
-                selector.register(descriptor, selectors.EVENT_WRITE)
-                selector.select()
+        write_pieces(sys.stdout.fileno(), [text.encode('ascii')])
