@@ -92,3 +92,19 @@ def name_in_quotes(word: str) -> str | None:
     if not word.startswith('"'):
         return None
     return word[1:-1] if len(word) > 1 and word.endswith('"') else word[1:]
+
+
+def contains(text: str | None, word: str) -> bool:
+    """Whether the text contains a word. Case matters if the word has an upper-case letter."""
+    return text is not None and word in (text if word != word.lower() else text.lower())
+
+
+def is_named(text: str | None, word: str) -> bool:
+    """Whether the text contains a word of a filter, or is the name in its quotes."""
+    name = name_in_quotes(word)
+    return contains(text, word) if name is None else text == name
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: ``'1 host'``, ``'2,000 hosts'``."""
+    return f'{number:,} {noun}{"" if number == 1 else "s"}'

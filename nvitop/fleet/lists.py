@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Literal, NamedTuple, 
 
 from nvitop.basics.text import (
     aligned,
+    contains,
+    counted,
     csv_text,
     filter_words,
+    is_named,
     name_in_quotes,
     printable,
     split_word,
@@ -440,11 +443,6 @@ def totals_texts(
     return {name: text for name, text in texts.items() if text}
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: ``'1 host'``, ``'2,000 hosts'``."""
-    return f'{number:,} {noun}{"" if number == 1 else "s"}'
-
-
 def percent_text(percent: float | None) -> str:
     """Return a percentage: ``'98%'``."""
     return 'N/A' if percent is None else f'{percent:.0f}%'
@@ -518,7 +516,7 @@ def select(fleet: Fleet, filters: Iterable[tuple[str, str]]) -> Fleet:
     hosts = []
     for host in fleet.hosts:
         if all(
-            host.free >= int(word[:9]) if prefix == 'free' else _is_named(host.name, word)
+            host.free >= int(word[:9]) if prefix == 'free' else is_named(host.name, word)
             for prefix, word in of_hosts
         ):
             if of_gpus:
@@ -533,21 +531,11 @@ def _gpu_matches(gpu: FleetGpu, prefix: str, word: str) -> bool:
     if prefix == 'gpu':
         return word in (gpu.label, gpu.label.partition(':')[0])
     if prefix == 'user':
-        return any(_is_named(user, word) for user in gpu.users)
+        return any(is_named(user, word) for user in gpu.users)
     if prefix == 'model':
-        return _contains(gpu.model, word)
+        return contains(gpu.model, word)
     layers = [owner.layer for owner in gpu.owners]
     name = name_in_quotes(word)
     if name is not None:
         return name in map(str, layers)
-    return any(layer.id == word or _contains(layer.name or '', word) for layer in layers)
-
-
-def _is_named(text: str, word: str) -> bool:
-    name = name_in_quotes(word)
-    return _contains(text, word) if name is None else text == name
-
-
-def _contains(text: str, word: str) -> bool:
-    """Return whether a text contains a word; case matters if it has an upper-case letter."""
-    return word in (text if word != word.lower() else text.lower())
+    return any(layer.id == word or contains(layer.name or '', word) for layer in layers)

@@ -8,14 +8,13 @@ import threading
 import time
 from typing import TYPE_CHECKING, Callable
 
-from nvitop.basics.text import printable
+from nvitop.basics.text import counted, printable
 from nvitop.console.config import read_config
 from nvitop.console.lifecycle import CommandFailure, collect_garbage_rarely
 from nvitop.console.options import Options, merge, parse_environment
 from nvitop.fleet import command
 from nvitop.fleet.client import INTERVAL
 from nvitop.fleet.command import make_parser, make_source
-from nvitop.fleet.lists import counted
 from nvitop.fleet.source import SAMPLE_SECONDS, HostSource, Pace
 from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.app import App, NoThreadError

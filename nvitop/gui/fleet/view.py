@@ -5,15 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nvitop.fleet.lists import (
-    VIEWS,
-    age_look,
-    age_text,
-    counted,
-    no_hosts,
-    titled_columns,
-    totals_texts,
-)
+from nvitop.basics.text import counted
+from nvitop.fleet.lists import VIEWS, age_look, age_text, no_hosts, titled_columns, totals_texts
 from nvitop.fleet.types import FleetFinding, FleetGpu, FleetHost
 from nvitop.gui.fleet.state import LISTS, fleet_of, host_of, listed, selected
 from nvitop.gui.model.choices import Screen

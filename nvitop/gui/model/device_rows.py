@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Iterable, NamedTuple, Sequence
 
+from nvitop.basics.text import counted
 from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.table import Item
@@ -361,7 +362,7 @@ def model_text(rows: Sequence[GpuRow]) -> str:
     """Return the number of GPUs, and their model if all have the same one."""
     gpus = [row.device for row in rows if not row.device.key.is_mig] or [row.device for row in rows]
     names = {fmt.product_name(gpu.info.name) for gpu in gpus if gpu.info.name is not None}
-    count = fmt.counted(len(gpus), 'GPU')
+    count = counted(len(gpus), 'GPU')
     if len(names) != 1:
         return count if gpus else 'GPUs'
     (name,) = names

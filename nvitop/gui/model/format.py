@@ -94,11 +94,6 @@ def format_count(count: float | None) -> str:
     return NOT_AVAILABLE if count is None or _is_missing(count) else f'{count:.0f}'
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 core``, ``8 cores``."""
-    return f'{number} {noun}{"" if number == 1 else "s"}'
-
-
 # Percentages and load averages --------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Collection, Iterable, Mapping
 
+from nvitop.basics.text import contains
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
 from nvitop.gui.model.columns import TREE_COLUMNS, column_widths
 from nvitop.gui.model.device_columns import device_widths
@@ -275,7 +276,5 @@ def listed_problems(state: AppState) -> tuple[ProblemCount, ...]:
     return tuple(
         line
         for line in lines
-        if all(
-            process_rows.contains(f'{line.where} {line.what} {line.reason}', word) for word in words
-        )
+        if all(contains(f'{line.where} {line.what} {line.reason}', word) for word in words)
     )

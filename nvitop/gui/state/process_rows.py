@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Collection, Iterable, Mapping, NamedTuple, Sequence, Tuple
 
-from nvitop.basics.text import filter_words, name_in_quotes, split_word
+from nvitop.basics.text import contains, filter_words, is_named, name_in_quotes, split_word
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import owner_text
 from nvitop.gui.model.format import join_labels, special_command
@@ -43,18 +43,6 @@ def parse_query(text: str) -> Query:
     return tuple(parts)
 
 
-def contains(text: str | None, word: str) -> bool:
-    """Whether the text contains a word. Case matters if the word has an upper-case letter."""
-    if text is None:
-        return False
-    return word in text if word != word.lower() else word in text.lower()
-
-
-def _is_named(username: str | None, word: str) -> bool:
-    name = name_in_quotes(word)
-    return contains(username, word) if name is None else username == name
-
-
 def _has_device(process: ProcessSample, word: str) -> bool:
     device = process.key.device
     return word in (device.label, str(device.physical_index)) or (
@@ -80,7 +68,7 @@ def _has_owner(process: ProcessSample, word: str) -> bool:
 
 
 _FIELDS: dict[str, Callable[[ProcessSample, str], bool]] = {
-    'user': lambda process, word: _is_named(process.username, word),
+    'user': lambda process, word: is_named(process.username, word),
     'gpu': _has_device,
     'pid': lambda process, word: str(process.key.pid).startswith(word),
     'type': _has_type,
@@ -90,13 +78,9 @@ _OTHER_NAMES = {'job': 'owner'}
 
 
 def _has_word(process: ProcessSample, word: str) -> bool:
-    return (
-        contains(process.command, word)
-        or contains(process.name, word)
-        or contains(process.username, word)
-        or contains(special_command(process.status, process.name), word)
-        or word == str(process.key.pid)
-    )
+    special = special_command(process.status, process.name)
+    texts = (process.command, process.name, process.username, special)
+    return word == str(process.key.pid) or any(contains(text, word) for text in texts)
 
 
 def matches(process: ProcessSample, query: Query) -> bool:
@@ -116,15 +100,13 @@ def matches_host_process(process: HostProcessSample, query: Query, uses: Uses) -
 
 def _has_host_part(process: HostProcessSample, prefix: str, word: str) -> bool:
     if prefix == 'user':
-        return _is_named(process.username, word)
+        return is_named(process.username, word)
     if prefix == 'pid':
         return str(process.pid).startswith(word)
-    return not prefix and (
-        contains(process.command, word)
-        or contains(process.username, word)
-        or contains(special_command(process.status, process.name), word)
-        or word == str(process.pid)
-    )
+    special = special_command(process.status, process.name)
+    texts = (process.command, process.username, special)
+    is_in_text = word == str(process.pid) or any(contains(text, word) for text in texts)
+    return not prefix and is_in_text
 
 
 def filter_processes(processes: Iterable[ProcessSample], query: Query) -> tuple[ProcessSample, ...]:

@@ -7,6 +7,7 @@ import functools
 from typing import Callable, Mapping, NamedTuple, Sequence
 
 from nvitop.basics.metrics import METRICS_BY_NAME, Metric
+from nvitop.basics.text import counted
 from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import GraphState
@@ -531,7 +532,7 @@ def machine_notes(rows: Sequence[GpuRow], shown: DeviceView) -> tuple[Item, ...]
     migs = sum(row.device.key.is_mig for row in rows)
     notes = [Item((model_text(rows),), TITLE, 0)]
     if migs and migs < len(rows):
-        notes.append(Item((fmt.counted(migs, 'MIG device'),), rank=4))
+        notes.append(Item((counted(migs, 'MIG device'),), rank=4))
     if sample.driver_version and not is_report:
         driver = safe(sample.driver_version)
         notes.append(Item((f'driver {driver}', driver), rank=5))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import AbstractSet, Mapping, NamedTuple, Sequence
 
+from nvitop.basics.text import contains
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME, place_processes
@@ -13,14 +14,7 @@ from nvitop.gui.model.table import Item, Placed
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
-from nvitop.gui.state.process_rows import (
-    JobKey,
-    Line,
-    common_words,
-    contains,
-    is_descending,
-    unknown_devices,
-)
+from nvitop.gui.state.process_rows import JobKey, Line, common_words, is_descending, unknown_devices
 from nvitop.gui.view.table import MARKED, draw_cell, draw_headings
 from nvitop.gui.view.text import draw_border, draw_rule, draw_uprights
 from nvitop.health.states import HELD_SECONDS
