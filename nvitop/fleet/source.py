@@ -23,7 +23,6 @@ from nvitop.fleet.series import (
     read_host,
 )
 from nvitop.fleet.types import LATE_SECONDS, Fleet, FleetError, FleetFinding, FleetHost
-from nvitop.remote.source import RemoteError, RemoteSource
 from nvitop.sampling.threads import start_daemon
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Problem, Sample
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from nvitop.fleet.client import Client
     from nvitop.fleet.types import FaultSeverity
     from nvitop.remote.hosts import RemoteHost
+    from nvitop.remote.source import RemoteSource
 
 #: Pause between requests as a multiple of their duration: one viewer uses at most 5 % of a server.
 SHARE = 20
@@ -241,6 +241,8 @@ class _WatchedMachine:
 
     def run(self) -> None:
         """Read samples until the fleet is closed."""
+        from nvitop.remote.source import RemoteError  # it needs the NVML binding
+
         self.is_running = True
         try:
             self._run()
@@ -252,6 +254,8 @@ class _WatchedMachine:
         self._fleet.set(self, self.sample, self.trouble)
 
     def _run(self) -> None:
+        from nvitop.remote.source import RemoteSource
+
         arguments = ['query', '--samples', '-l', f'{SAMPLE_SECONDS:g}', *DEMO]
         source = RemoteSource(
             self.host.destination, arguments, interval=SAMPLE_SECONDS, or_smi=True
@@ -269,6 +273,8 @@ class _WatchedMachine:
             source.close()
 
     def _take(self, source: RemoteSource) -> None:
+        from nvitop.remote.source import RemoteError
+
         sample = source.sample(_DEMAND)
         if len(sample.devices) > MAX_DEVICES:
             count = len(sample.devices)
