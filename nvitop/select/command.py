@@ -73,16 +73,6 @@ def make_parser() -> ArgumentParser:
         exit_status=_EXIT_STATUS,
     )
     add_general(parser)
-    _add_choice(parser)
-    add_limits(parser)
-    add_wait(
-        parser, 4, 'wait until --min-count devices match, and at least one; nothing is reserved'
-    )
-    _add_format(parser)
-    return parser
-
-
-def _add_choice(parser: argparse.ArgumentParser) -> None:
     add = add_devices(parser).add_argument
     add(
         '-c',
@@ -99,6 +89,35 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
         metavar='N',
         help='same as --min-count N --max-count N',
     )
+    add_limits(parser)
+    add_wait(
+        parser, 4, 'wait until --min-count devices match, and at least one; nothing is reserved'
+    )
+    group = add_identifiers(parser)
+    separators = group.add_mutually_exclusive_group()
+    add = separators.add_argument
+    add(
+        '-s',
+        '--sep',
+        '--separator',
+        dest='separator',
+        default=',',
+        type=_separator,
+        metavar='SEP',
+        help='print SEP between devices (default: a comma)',
+    )
+    text = 'print one device per line'
+    add('--newline', dest='separator', action='store_const', const='\n', help=text)
+    text = 'print a NUL character after each device, for xargs -0'
+    add('-0', '--null', dest='separator', action='store_const', const='\0', help=text)
+    group.add_argument(
+        '-S',
+        '--no-sort',
+        dest='sort',
+        action='store_false',
+        help='keep the order of the devices (default: best first)',
+    )
+    return parser
 
 
 def add_devices(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -199,33 +218,6 @@ def add_identifiers(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         help='use indices or UUIDs (default: index; MIG devices always have UUIDs)',
     )
     return group
-
-
-def _add_format(parser: argparse.ArgumentParser) -> None:
-    group = add_identifiers(parser)
-    separators = group.add_mutually_exclusive_group()
-    add = separators.add_argument
-    add(
-        '-s',
-        '--sep',
-        '--separator',
-        dest='separator',
-        default=',',
-        type=_separator,
-        metavar='SEP',
-        help='print SEP between devices (default: a comma)',
-    )
-    text = 'print one device per line'
-    add('--newline', dest='separator', action='store_const', const='\n', help=text)
-    text = 'print a NUL character after each device, for xargs -0'
-    add('-0', '--null', dest='separator', action='store_const', const='\0', help=text)
-    group.add_argument(
-        '-S',
-        '--no-sort',
-        dest='sort',
-        action='store_false',
-        help='keep the order of the devices (default: best first)',
-    )
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
