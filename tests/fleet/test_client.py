@@ -324,6 +324,10 @@ def test_command_prints_hosts_and_explains_failures(
     assert not capsys.readouterr().out  # no empty table
     assert command.main(arguments) == 1
     assert capsys.readouterr().err.count('\n') == 1
+    config.write_text('[fleet')
+    with pytest.raises(SystemExit):
+        command.main(arguments)
+    assert f'{config}:1: not valid TOML' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

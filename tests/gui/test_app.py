@@ -129,7 +129,7 @@ def test_samples_are_recorded_while_the_display_is_frozen() -> None:
 
 @pytest.mark.parametrize('key', 'htU!C')
 def test_nothing_is_measured_again_on_return_from_a_screen(key: str) -> None:
-    main = state_of(SAMPLES['processes200'])
+    main = press(state_of(SAMPLES['processes200']), 'PageDown')[0]
     opened = press(main, key)[0]
     assert opened.screen is not main.screen
     assert demand_of(opened).includes(demand_of(main))
