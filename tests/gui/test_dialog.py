@@ -46,7 +46,7 @@ def message(state: AppState) -> tuple[str, ...]:
 
 def line_of(process: ProcessSample, note: str = '') -> str:
     where = f'GPU {process.key.device.label}'
-    return f'{process.key.pid} ({process.username}, {where}{note}) {process.command}'
+    return f'{process.key.pid} {process.username} {where}{note} {process.command}'
 
 
 def without(sample: Sample, *pids: int) -> Sample:
@@ -153,7 +153,7 @@ def test_tags_on_a_lost_gpu_are_kept_and_counted(name: str) -> None:
     assert message(arrived(pressed(tagged, 'T'), losing(sample, gpu))) == (
         '1 no longer listed',
         line_of(first),
-        line_of(last, ', no longer listed'),
+        line_of(last, ' (no longer listed)'),
     )
     assert arrived(lost, sample).main.tagged == {first.key, last.key}
     exited = sample._replace(processes=sample.processes[:-1])
@@ -193,7 +193,7 @@ def test_dialog_about_a_zombie_offers_to_signal_its_parent(screen: str) -> None:
     # The question about the parent has to be read as well.
     state, effects = press(read_dialog(state), 'p', 'Enter')
     assert effects == (RingBell(),)
-    assert message(state) == ('', '50 (ann) bash')
+    assert message(state) == ('', '50 ann bash')
     (effect,) = press(read_dialog(state), 'Enter')[1]
     assert isinstance(effect, SendSignal)
     assert (effect.signal, [key[:2] for key in effect.targets]) == ('SIGKILL', [(50, 5.0)])
@@ -225,7 +225,7 @@ def test_target_that_is_no_longer_listed_is_marked_and_has_to_be_read(keys: str)
     assert message(state) == (
         '1 no longer listed',
         line_of(rows[0]),
-        line_of(rows[1], ', no longer listed'),
+        line_of(rows[1], ' (no longer listed)'),
         line_of(rows[2]),
     )
     assert press(state, 'Enter')[1] == (RingBell(),)
@@ -239,7 +239,7 @@ def test_target_that_is_no_longer_listed_is_marked_and_has_to_be_read(keys: str)
 def test_dialog_warns_about_ancestors_of_nvitop() -> None:
     sample = TREE._replace(host=TREE.host._replace(own_ancestry=(1, 50, 51)))
     state = pressed(state_of(sample), 't', 'F3', *'bash', 'Enter', 'T')
-    assert message(state) == ('', '50 (ann, ancestor of nvitop) bash')
+    assert message(state) == ('', '50 ann (ancestor of nvitop) bash')
 
 
 @pytest.mark.parametrize('screen', ['', 't'])
@@ -250,7 +250,7 @@ def test_targets_that_the_filter_hides_are_marked(screen: str) -> None:
     for row in rows:
         state = pressed(state, 'F3', *str(row.key.pid), 'Enter', 'Space')
     state = pressed(state, '\\', *f'pid:{rows[1].key.pid}', 'Enter', 'T')
-    marks = (', hidden', '', ', hidden')
+    marks = (' (hidden)', '', ' (hidden)')
     assert message(state) == ('2 hidden by the filter', *map(line_of, rows, marks))
     state = arrived(state, without(sample, rows[2].key.pid))
     assert message(state)[0] == '1 hidden by the filter, 1 no longer listed'
@@ -303,7 +303,7 @@ def test_nothing_can_be_confirmed_without_room_to_name_a_target(width: int, heig
 
 def test_smallest_screen_names_a_target_and_sends_the_signal() -> None:
     state = read_dialog(asked(width=40, height=6))
-    assert f'{state.rows[0].key.pid} (' in text_of(state)
+    assert f'{state.rows[0].key.pid}  ' in text_of(state)
     assert [type(effect) for effect in press(state, 'Enter')[1]] == [SendSignal]
 
 

@@ -278,12 +278,21 @@ def question(state: AppState, dialog: SignalDialog) -> tuple[str, str, tuple[str
     unseen, where = tagged_unseen(state, dialog.targets)
     counts.append((unseen, f'more tagged, {where}'))
     about = [f'{count} {words}' for count, words in counts if count]
-    subjects = [safe(_subject(target, note)) for target, note in zip(dialog.targets, notes)]
-    widest = max(map(cell_width, subjects))
+    digits = max(len(str(target.key.pid)) for target in dialog.targets)
+    columns = [[f'{target.key.pid:>{digits}}' for target in dialog.targets]]
+    columns.append([safe(target.username) for target in dialog.targets])
+    columns.append([devices_text(each.devices) if each.devices else '' for each in dialog.targets])
+    widths = [max(map(cell_width, texts)) for texts in columns]
+    cells = [
+        [pad(text, width) for text, width in zip(texts, widths) if width] for texts in zip(*columns)
+    ]
     # Where commands are cut, what differs is shown.
-    room = max(0, state.width - 4 - widest)
-    commands = brief_commands([safe(target.command) for target in dialog.targets], room)
-    lines = (f'{pad(each, widest)} {text}'.rstrip() for each, text in zip(subjects, commands))
+    room = max(0, state.width - 3 - sum(cell_width(text) + 2 for text in cells[0]))
+    texts = [
+        f'({note}) ' * bool(note) + safe(each.command) for each, note in zip(dialog.targets, notes)
+    ]
+    commands = brief_commands(texts, room)
+    lines = ('  '.join([*row, text]).rstrip() for row, text in zip(cells, commands))
     if notes == ['zombie']:
         target, parent = dialog.targets[0], 'its parent'
         if target.parent is not None:
@@ -311,9 +320,3 @@ def command_lines(state: AppState) -> list[str]:
     if question(state, dialog)[2][at].endswith(command):
         return []
     return wrap(command, max(2, state.width - 2))[: max(0, (state.body_height - 6) // 3)]
-
-
-def _subject(target: SignalTarget, note: str) -> str:
-    where = devices_text(target.devices) if target.devices else ''
-    about = ', '.join(filter(None, (target.username, where, note)))
-    return f'{target.key.pid} ({about})'
