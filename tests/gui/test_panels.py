@@ -16,6 +16,7 @@ from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths
 from nvitop.gui.model.device_rows import answers, device_rows, fold_free
 from nvitop.gui.model.main_rows import DEVICE_FRAME, MainRows, full_height, main_rows
 from nvitop.gui.model.table import Item, fit
+from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import PLAIN, Role, Style
 from nvitop.gui.state.app_state import AppState, ListPosition
@@ -194,6 +195,8 @@ def test_bar_has_no_notch_no_hole_and_no_empty_track_of_a_small_value(
     buffer = panel(machine(gpu(0, 'A', memory_percent=percent), gpu(1, 'A')), 120, lines)
     if mono:
         draw_mono_bars(buffer)
+        in_ascii = expected.translate(str.maketrans('█▇▏░', '##..'))
+        assert f' {in_ascii} ' in to_ascii(buffer).lines()[2]
     assert f' {expected} ' in buffer.lines()[2]
 
 

@@ -135,7 +135,7 @@ _SAME_CELLS = {
 
 
 #: Empty parts of bars, which must not look like values.
-_ASCII_OF_TRACKS = dict.fromkeys(map(ord, '▇█'), '.')
+_ASCII_OF_TRACKS = dict.fromkeys(map(ord, '▇█░'), '.')
 #: The rest of a cell, in reverse, in a history that hangs from its top.
 _ASCII_OF_HANGING = dict(zip(map(ord, '▇▆▅▄▃▂▁ '), "'`^=+*#|"))
 
