@@ -325,7 +325,7 @@ def test_events_are_the_first_page_of_a_replay_which_stands_still_behind_them(ho
     state = first_state(Options(), origin=replay.source.origin, shows_events=True)
     state, _ = update(state, replay.next())
     lines = draw_frame(state, History()).lines()
-    assert lines[1].startswith('╭─ Events: ')
+    assert lines[1].startswith('╭─ Events')
     assert 'recording begins' in '\n'.join(lines)
     quiet, effects = update(state._replace(events=()), KeyPressed('Enter'))
     assert (quiet.screen, effects) == (Screen.EVENTS, ())
