@@ -19,6 +19,7 @@ from nvitop.api.device import CudaDevice, Device, PhysicalDevice, base
 from nvitop.api.timing import Window
 from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS, METRICS_BY_METHOD
 from nvitop.basics.units import NA
+from nvitop.sampling.types import DeviceInfo, DeviceSample
 from nvitop.simulation.abi import NVML_ERRORS
 from nvitop.simulation.driver.nvml import ALL_SYMBOLS
 from tests.api.contract import check, check_all, getters
@@ -116,6 +117,15 @@ def test_values_of_a_gpu_that_cannot_be_opened_are_lost() -> None:
     assert {type(reason).__name__ for reason in reasons.values() if reason} == {
         'NVMLError_GpuIsLost'
     }, reasons
+
+
+@pytest.mark.usefixtures('machine')
+def test_metrics_are_methods_of_devices_and_fields_of_samples() -> None:
+    for metric in (*METRICS, *EXTENDED_METRICS):
+        assert hasattr(Device(0), metric.method), metric
+        if metric.tier != 'extended':
+            fields = DeviceInfo if metric.tier == 'static' else DeviceSample
+            assert metric.field in fields._fields, metric
 
 
 def test_no_private_helper_of_a_mixin_shadows_another() -> None:

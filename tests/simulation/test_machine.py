@@ -324,3 +324,13 @@ def test_energy_is_the_integral_of_power(start: Start) -> None:
         millijoules += 0.1 * pynvml.nvmlDeviceGetPowerUsage(handle())
     spent = pynvml.nvmlDeviceGetTotalEnergyConsumption(handle()) - begin
     assert spent == pytest.approx(millijoules, rel=0.005)
+
+
+def test_previous_value_returns_after_an_event(start: Start) -> None:
+    event = '[[event]]\nat = 10\nuntil = 20\nset = { temperature = 90 }\n'
+    machine = start(f'[[gpu]]\ntemperature = 40\n{event}')
+    course = []
+    for _ in range(3):
+        machine.advance(8.0)
+        course.append(pynvml.nvmlDeviceGetTemperature(handle(), 0))
+    assert course == [40, 90, 40]
