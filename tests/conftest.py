@@ -12,7 +12,6 @@ import hypothesis
 import pytest
 
 from nvitop import simulation
-from nvitop.sampling import threads
 from tests.clock import Clock
 from tests.fuzz import input_count
 from tests.gui import goldens
@@ -40,8 +39,6 @@ def machine() -> Iterator[simulation.Machine]:
 
 #: Threads that call no driver, or wait for the end of a collector or for a test of their own.
 _WAITING = ('nvitop-collector', 'nvitop-effects', 'nvitop-watchdog')
-#: Others end once they have nothing to do.
-threads.SPARE_SECONDS = 0.0
 
 
 @pytest.fixture(autouse=True)

@@ -435,6 +435,4 @@ def take_sample(*, metrics: Collection[str] | None = None) -> Sample:
     call_with_limit(start_nvml)
     is_all = metrics is None
     demand = Demand(processes=is_all or PROCESSES in (metrics or ()))
-    # Its threads end at once: it is not used again.
-    watchdog = Watchdog('nvitop-driver', spare_seconds=0.0)
-    return LiveSource(watchdog=watchdog).complete_sample(demand, metrics=metrics, host=is_all)
+    return LiveSource().complete_sample(demand, metrics=metrics, host=is_all)

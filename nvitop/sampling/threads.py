@@ -2,7 +2,7 @@
 """The thread that takes samples, and those that run calls which may never return.
 
 The steps of a round run one after another in one daemon thread, so a healthy round costs one thread
-switch whatever the number of GPUs. A step that exceeds the limit is abandoned *with its thread*, and
+whatever the number of GPUs. A step that exceeds the limit is abandoned *with its thread*, and
 the remaining steps of the round get a thread each.
 
 The subject of an abandoned step, such as a GPU, is *silent*: it is not run, but tried in a thread of
@@ -46,9 +46,6 @@ VISIBLE_SECONDS = 30.0
 SHORTEST_LIMIT_SECONDS = 2.0
 #: Pause (seconds) until a silent subject is tried while earlier calls have not returned.
 RETRY_SECONDS = 5.0
-#: Time (seconds) for which an idle thread waits for the next round. Starting a thread takes a
-#: millisecond, a quarter of the time of a round of eight GPUs.
-SPARE_SECONDS = 5.0
 #: Number of waits into which the limit is split, to notice when this process was suspended.
 _WAITS = 10
 #: Maximum number of threads of one subject inside calls that do not return.
@@ -101,8 +98,8 @@ class _Call:
 class Watchdog:
     """Runs steps that may hang, see the module.
 
-    Used by one caller at a time. ``clock``, ``start_thread``, ``condition`` and ``spare_seconds`` are
-    for tests; a manual clock must notify the condition.
+    Used by one caller at a time. ``clock``, ``start_thread`` and ``condition`` are for tests; a manual
+    clock must notify the condition.
     """
 
     def __init__(
@@ -112,16 +109,11 @@ class Watchdog:
         clock: Callable[[], float] = time.monotonic,
         start_thread: Callable[[str, Callable[[], None]], None] = start_daemon,
         condition: threading.Condition | None = None,
-        spare_seconds: float | None = None,
     ) -> None:
         self._name = name
         self._clock = clock
         self._start_thread = start_thread
         self._condition = condition or threading.Condition()
-        self._spare_seconds = SPARE_SECONDS if spare_seconds is None else spare_seconds
-        #: Whether an idle thread waits for work, and the calls it is given.
-        self._has_spare = False
-        self._given: collections.deque[_Call] | None = None
         #: For each silent subject the call that was late, and the trials that have not returned.
         self._silent: dict[Hashable, list[_Call]] = {}
         #: Calls of detached subjects, running or returned.
@@ -130,8 +122,6 @@ class Watchdog:
         renew_in_child(
             self,
             _condition=threading.Condition,
-            _has_spare=bool,
-            _given=lambda: None,
             _silent=dict,
             _detached=dict,
             _inside=int,
@@ -231,37 +221,23 @@ class Watchdog:
                 while_waiting()
 
     def _start(self, calls: collections.deque[_Call]) -> None:
-        if self._has_spare and self._given is None:
-            self._given = calls
-            self._condition.notify_all()
-            return
         try:
             self._start_thread(self._name, lambda: self._serve(calls))
         except RuntimeError:  # no more threads: run them here, without protection
-            self._serve(calls, waits=False)
+            self._serve(calls)
 
     def _take_back(self, calls: collections.deque[_Call]) -> list[_Call]:
         """Return the calls that no thread has begun, which none will begin."""
-        if self._given is calls:
-            self._given = None
         left = list(calls)
         calls.clear()
         return left
 
-    def _serve(self, calls: collections.deque[_Call], *, waits: bool = True) -> None:
-        """Run calls in order, then wait for more unless another thread does."""
+    def _serve(self, calls: collections.deque[_Call]) -> None:
         while True:
             with self._condition:
                 if not calls:
                     self._condition.notify_all()
-                    if not waits or self._has_spare:
-                        return
-                    self._has_spare = True
-                    self._condition.wait_for(lambda: self._given, self._spare_seconds)
-                    self._has_spare = False
-                    if self._given is None:
-                        return
-                    calls, self._given = self._given, None
+                    return
                 call = calls.popleft()
                 if math.isinf(call.since):  # trials are counted by who starts them
                     call.since = self._clock()
@@ -321,7 +297,7 @@ def call_with_limit(
         with stuck_calls.calling(stuck_calls.DRIVER):
             return function()
 
-    watchdog, steps = Watchdog('nvitop-start', spare_seconds=0.0), {'driver': call}
+    watchdog, steps = Watchdog('nvitop-start'), {'driver': call}
     outcome = watchdog.run(steps, limit=seconds, while_waiting=while_waiting)['driver']
     if outcome.timed_out:
         raise TimeoutError(libnvml.explain_silence(seconds))

@@ -182,9 +182,7 @@ class KnownMachine:
 
     def open(self) -> None:
         # Without a thread, since no call hangs here.
-        lane = Watchdog(
-            clock=self.clock, start_thread=lambda name, target: target(), spare_seconds=0.0
-        )
+        lane = Watchdog(clock=self.clock, start_thread=lambda name, target: target())
         self.source = LiveSource(
             clock=self.clock, wall_clock=self.wall, sleep=self._sleep, watchdog=lane
         )

@@ -36,7 +36,6 @@ class ClockedMachine:
             clock=self.clock,
             start_thread=self._threads.start,
             condition=self.clock.condition,
-            spare_seconds=0.0,
         )
         self.source = LiveSource(
             only=self.only,

@@ -65,7 +65,7 @@ def files(monkeypatch: pytest.MonkeyPatch) -> Files:
 @pytest.fixture
 def reader(clock: Clock, files: Files) -> Iterator[OwnerReader]:
     threads = Threads()
-    yield OwnerReader(Watchdog(start_thread=threads.start, spare_seconds=0.0), clock=clock)
+    yield OwnerReader(Watchdog(start_thread=threads.start), clock=clock)
     files.let_go.set()
     threads.join()
 

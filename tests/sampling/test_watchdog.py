@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Callable, Iterator
+from typing import Iterator
 
 import pytest
 
@@ -24,7 +24,6 @@ class Bench:
             clock=self.clock,
             start_thread=self.start,
             condition=self.clock.condition,
-            spare_seconds=0.0,
         )
         self.let_go = threading.Event()
 
@@ -84,9 +83,7 @@ def test_nothing_times_out_while_the_process_is_suspended(bench: Bench) -> None:
         inside.set()
         return bench.let_go.wait(PATIENCE)
 
-    dog = Watchdog(
-        clock=bench.clock, start_thread=bench.start, condition=Stopped(), spare_seconds=0.0
-    )
+    dog = Watchdog(clock=bench.clock, start_thread=bench.start, condition=Stopped())
     outcome = dog.run({'a': step}, limit=LIMIT)['a']
     assert outcome.value is True
 
@@ -116,28 +113,18 @@ def test_a_subject_whose_trials_are_late_stays_silent_and_is_tried_again(bench: 
         bench.join()
 
 
-def test_an_interrupt_leaves_the_spare_thread_ready_for_the_next_round() -> None:
+def test_no_step_begins_after_an_interrupt() -> None:
     class Interrupted(threading.Condition):
-        is_armed = False
+        is_armed = True
 
         def wait(self, timeout: float | None = None) -> bool:
-            if self.is_armed and threading.current_thread() is threading.main_thread():
+            if self.is_armed:
                 self.is_armed = False
                 raise KeyboardInterrupt
             return super().wait(timeout)
 
-    condition, started = Interrupted(), []
-
-    def start(name: str, target: Callable[[], None]) -> None:
-        started.append(name)
-        threads.start_daemon(name, target)
-
-    dog = Watchdog(start_thread=start, condition=condition, spare_seconds=PATIENCE)
-    steps = {'a': threading.get_ident}
-    thread = dog.run(steps, limit=PATIENCE)['a'].value
-    with condition:  # the spare thread waits, and is given the next round
-        condition.is_armed = True
+    dog, begun = Watchdog(condition=Interrupted()), []
     with pytest.raises(KeyboardInterrupt):
-        dog.run(steps, limit=PATIENCE)
-    assert dog.run(steps, limit=PATIENCE)['a'].value == thread
-    assert len(started) == 1
+        dog.run({'a': lambda: begun.append('a')}, limit=PATIENCE)
+    dog.run({'b': lambda: begun.append('b')}, limit=PATIENCE)
+    assert begun == ['b']
