@@ -17,7 +17,7 @@ from nvitop.api.process.observed import observed
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.health import findings
 from nvitop.sampling import source as source_module
-from nvitop.sampling import take_sample, threads
+from nvitop.sampling import take_sample
 from nvitop.sampling.types import Demand, DeviceSample, HostIo, Problem, Sample
 from tests.api.machines import needs_gpm
 from tests.sampling.conftest import SLOW_TICK, ClockedMachine, gpu, labels, problems_of, statuses
@@ -149,8 +149,7 @@ def test_hardware_counters_are_released_when_no_gpm_metric_is_shown(bench: Clock
 # One sample for a program
 
 
-def test_one_metric_costs_one_metric_and_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, 'SPARE_SECONDS', 1e6)
+def test_one_metric_costs_one_metric_and_leaves_no_thread() -> None:
     before = {*threading.enumerate()}
     with simulation.machine('half-busy', processes='fixed', clock=lambda: 0.0) as machine:
         take_sample(metrics=['temperature'])
