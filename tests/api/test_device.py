@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import copy
 import pickle
@@ -255,6 +256,24 @@ def test_oneshot_makes_each_call_once_and_ends_with_the_outermost_block(
         raise KeyError
     device.power_usage(), device.power_usage()
     assert machine.calls['nvmlDeviceGetPowerUsage'] == 3
+
+
+def test_oneshot_block_ends_for_a_task_that_outlives_it(machine: simulation.Machine) -> None:
+    device = Device(0)
+
+    async def read() -> None:
+        await asyncio.sleep(0)
+        device.power_usage()
+
+    async def run() -> None:
+        with device.oneshot():
+            device.power_usage()
+            outliving = asyncio.ensure_future(read())
+        machine.reset_calls()
+        await outliving
+        assert machine.calls['nvmlDeviceGetPowerUsage'] == 1
+
+    asyncio.run(run())
 
 
 # Static values
