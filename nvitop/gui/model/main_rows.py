@@ -28,7 +28,7 @@ _MOST_LINES, _MOST_MIG_LINES = 6, 3
 #: GPU is asleep, higher ones.
 _HOST_ROWS, _HOST_ROWS_ALONE = 3, 14
 #: Minimum width of a column of facts on the page of a GPU, and cells of the label of each.
-FACT_WIDTH, FACT_LABEL = 54, 13
+FACT_WIDTH, FACT_LABEL = 54, 12
 
 
 class MainRows(NamedTuple):

@@ -465,12 +465,12 @@ def draw_histories(buf: Buffer, area: Rect, devices: Sequence[DeviceSample], rul
     most = max(1, (area.height - 1) // (2 * max(1, len(devices))))
     series = []
     for device in devices:
-        known = [name for name in _HISTORIES if is_known(device, name)]
-        for name in (known or _HISTORIES)[:most]:
+        names = [name for name in _HISTORIES if is_known(device, name)] or [*_HISTORIES]
+        for name in names[:most]:
             line = device_line(device, METRICS_BY_NAME[name])
-            title = f'GPU {device.key.label} {line.title}' if len(devices) > 1 else line.title
+            title = f'GPU {device.key.label} ' if len(devices) > 1 and name == names[0] else ''
             if line.now is not None or ruler.highest(line.key, line.metric, area.width) is not None:
-                series.append(line._replace(title=title))
+                series.append(line._replace(title=f'{title}{line.title}'))
     left = history_x(area.width)
     lines = min(_MOST_LINES, (area.height - 1) // max(1, len(series)))
     if lines > 0 and series:

@@ -27,7 +27,7 @@ from nvitop.sampling.types import DeviceSample, ProcessKey, ProcessSample
 #: Metrics of the device, after those of the process.
 _DEVICE_METRICS = (PROCESS_TRAFFIC, 'power_usage', 'sm_clock')
 #: Cells of the labels of facts; maximum number of lines of the command, and of a metric.
-_LABEL, _COMMAND_LINES, _MOST_LINES = 11, 4, 6
+_LABEL, _COMMAND_LINES, _MOST_LINES = 12, 4, 6
 #: Why metrics that are measured only while the screen shows them have no earlier values.
 _WHY_GAP = 'measured only while this page is open'
 #: Minimum width of a screen with the name of the GPU in its title, and maximum width of the name.

@@ -37,7 +37,7 @@ _WIDE = 60
 #: Rows of the detail of the selected problem, with the line above it.
 _DETAIL = 7
 #: Cells of the labels in the detail.
-_LABEL = 11
+_LABEL = 12
 
 
 def detail_height(state: AppState) -> int:
