@@ -17,7 +17,6 @@ from xml.sax.saxutils import escape
 from docs.demo import NOW, demo
 from nvitop.console.options import Options
 from nvitop.fleet.demo import DemoSource
-from nvitop.fleet.source import Pace
 from nvitop.gui.fleet.command import state_of
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.state import update_fleet
@@ -268,7 +267,7 @@ def draw_fleet_picture() -> Buffer:
     fleet = DemoSource(40, lambda: NOW).read()
     state = state_of(FleetState(server='prometheus:9090'), Options())
     state = state._replace(width=110, height=30, timestamp=NOW)
-    return draw_frame(update_fleet(state, FleetArrived(fleet, Pace()))[0], History())
+    return draw_frame(update_fleet(state, FleetArrived(fleet, 5.0))[0], History())
 
 
 def drawings() -> dict[str, str]:

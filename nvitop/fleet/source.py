@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from nvitop.basics.text import printable
 from nvitop.basics.units import format_duration
@@ -92,35 +92,9 @@ class PrometheusSource(FleetSource):
         return read_history(values, host, sample)
 
 
-class Pace(NamedTuple):
-    """Time between requests."""
-
-    #: Minimum (seconds).
-    interval: float = 5.0
-    #: Time (seconds) between two values of a host; 0.0: not known yet.
-    scrape_interval: float = 0.0
-    #: Duration of the last request.
-    seconds: float = 0.0
-
-    @property
-    def period(self) -> float:
-        """Time (seconds) from one request to the next."""
-        return max(self.interval, self.scrape_interval, SHARE * self.seconds)
-
-    def after(self, before: Fleet, fleet: Fleet) -> Pace:
-        """Return the pace after a response."""
-        pace = self._replace(seconds=fleet.seconds)
-        known = {host.name: host.measured for host in before.hosts}
-        steps = []
-        for host in fleet.hosts:
-            last = known.get(host.name)
-            if last is not None and host.measured is not None and host.measured > last:
-                steps.append(host.measured - last)
-        if not steps:
-            return pace
-        # A period that is too long would silently skip values.
-        step = sorted(steps)[len(steps) // 2]
-        return pace._replace(scrape_interval=min(step, 60.0))
+def period(interval: float, seconds: float) -> float:
+    """Return the time (seconds) from one request to the next, given the duration of the last one."""
+    return max(interval, SHARE * seconds)
 
 
 class HostSource:
@@ -135,7 +109,7 @@ class HostSource:
     def __init__(self, source: FleetSource, host: FleetHost, *, interval: float = 5.0) -> None:
         self._source = source
         self._host = host
-        self._pace = Pace(interval)
+        self._interval = interval
         self._last = EMPTY_SAMPLE
         self._due = 0.0
         self._trouble = ''
@@ -173,8 +147,7 @@ class HostSource:
         else:
             self._trouble = _trouble(sample, time.time())
         ended = time.monotonic()
-        self._pace = self._pace._replace(seconds=ended - started)
-        self._due = started + self._pace.period
+        self._due = started + period(self._interval, ended - started)
         self._last = sample._replace(
             monotonic=ended, processes_monotonic=ended, sequence=self._sequence
         )

@@ -12,7 +12,7 @@ import pytest
 from nvitop.console.options import Options
 from nvitop.fleet.demo import DemoSource
 from nvitop.fleet.lists import fleet_text, memory_text
-from nvitop.fleet.source import HostSource, Pace
+from nvitop.fleet.source import HostSource, period
 from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost
 from nvitop.gui.fleet.command import begin_with, state_of
 from nvitop.gui.fleet.data import FleetState
@@ -37,7 +37,7 @@ NOW = 1_795_000_000.0
 
 
 def arrived(state: AppState, fleet: Fleet) -> AppState:
-    return update_fleet(state, FleetArrived(fleet, Pace()))[0]
+    return update_fleet(state, FleetArrived(fleet, 5.0))[0]
 
 
 def names(state: AppState) -> list[str]:
@@ -360,12 +360,7 @@ def test_server_that_hangs_neither_blocks_keys_nor_the_end() -> None:
 
 
 def test_refresh_is_rare_enough_for_the_server() -> None:
-    before = Fleet((FleetHost('a', measured=NOW),))
-    after = Fleet((FleetHost('a', measured=NOW + 15),), seconds=0.2)
-    pace = Pace().after(before, after)
-    assert (pace.seconds, pace.scrape_interval, pace.period) == (0.2, 15, 15)
-    assert pace.after(after, after._replace(seconds=2.0)).period == 40
-    assert Pace().period == 5
+    assert [period(5.0, seconds) for seconds in (0.0, 0.2, 2.0)] == [5, 5, 40]
 
 
 def test_past_of_a_host_is_read_once() -> None:

@@ -15,8 +15,8 @@ from nvitop.console.options import Options, merge, parse_environment
 from nvitop.fleet import command
 from nvitop.fleet.client import INTERVAL
 from nvitop.fleet.command import make_parser, make_source
-from nvitop.fleet.source import SAMPLE_SECONDS, HostSource, Pace
-from nvitop.fleet.types import Fleet, FleetError
+from nvitop.fleet.source import SAMPLE_SECONDS, HostSource, period
+from nvitop.fleet.types import FleetError
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET
@@ -65,9 +65,8 @@ class FleetReader:
         self._due = 0.0
         self._is_stopping = False
         self._is_alive = False
-        self._pace = Pace(interval)
+        self._interval = interval
         self._failures = 0
-        self._last = Fleet()
 
     def start(self) -> None:
         """Start the thread. Raises RuntimeError if that is impossible."""
@@ -108,12 +107,11 @@ class FleetReader:
                 event = FleetFailed(words, time.time())
                 self._failures += 1
                 pause = _PAUSES[min(self._failures, len(_PAUSES)) - 1]
-                pause = max(pause, self._pace.interval)
+                pause = max(pause, self._interval)
             else:
                 self._failures = 0
-                self._pace = self._pace.after(self._last, fleet)
-                self._last = fleet
-                event, pause = FleetArrived(fleet, self._pace), self._pace.period
+                pause = period(self._interval, fleet.seconds)
+                event = FleetArrived(fleet, pause)
             with self._condition:
                 self._due = started + pause
                 is_stopping = self._is_stopping

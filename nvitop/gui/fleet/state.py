@@ -69,7 +69,7 @@ def update_fleet(state: AppState, event: Event) -> Result:
         if state.frozen is not None:
             return state, ()
         fleet = fleet_of(state)._replace(
-            fleet=event.fleet, error='', error_since=0.0, period=event.pace.period
+            fleet=event.fleet, error='', error_since=0.0, period=event.period
         )
         return arrange(state, fleet), ()
     if isinstance(event, FleetFailed):

@@ -10,7 +10,6 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import LIVE, Origin, ProcessKey, Sample
 
 if TYPE_CHECKING:
-    from nvitop.fleet.source import Pace
     from nvitop.fleet.types import Fleet, FleetHost
     from nvitop.owner.types import Owner
     from nvitop.recording.events import RecordedEvent
@@ -153,7 +152,8 @@ class FleetArrived(NamedTuple):
     """The hosts of the fleet were read."""
 
     fleet: Fleet
-    pace: Pace
+    #: Time (seconds) from one request to the next.
+    period: float
 
 
 class FleetFailed(NamedTuple):
