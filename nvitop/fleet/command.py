@@ -15,7 +15,7 @@ from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, duration, size, whole_number
 from nvitop.console.config import read_config
 from nvitop.console.lifecycle import CommandFailure, writing
-from nvitop.console.messages import print_message, stdout_has_utf8, stdout_width
+from nvitop.console.messages import print_message, stdout_width
 from nvitop.console.option_table import add_options
 from nvitop.fleet.client import (
     MAX_SECONDS,
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     #: Runs the screens; returns the exit status.
     Show = Callable[[argparse.Namespace, Settings], int]
+    #: Returns a list for a terminal of a width.
+    Draw = Callable[[argparse.Namespace, Fleet, int], str]
 
 PROGRAM = 'nvitop fleet'
 #: What a filter can be, in the help.
@@ -52,7 +54,6 @@ nvitop fleet http://prometheus:9090
 nvitop fleet -1 --problems --fail-on critical
 nvitop fleet --demo
 """
-_ASCII_FRAME = str.maketrans('─│╭╮╰╯', '-|++++')
 _EXIT_STATUS = {
     '0': 'success',
     '1': 'no valid response of the server, no host, or a finding of --fail-on',
@@ -139,10 +140,10 @@ def make_parser() -> ArgumentParser:
     return parser
 
 
-def main(arguments: list[str], show: Show | None = None) -> int:
+def main(arguments: list[str], show: Show, draw: Draw) -> int:
     """Run ``nvitop fleet`` with the arguments after that word; return the exit status.
 
-    ``show`` runs the screens. Without it, or without a terminal, the hosts are printed once.
+    ``show`` runs the screens. Without a terminal, the hosts are printed once.
     """
     parser = make_parser()
     options = parser.parse(arguments)
@@ -155,8 +156,8 @@ def main(arguments: list[str], show: Show | None = None) -> int:
     _check_output(parser, options)
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     is_once = options.once or options.format or options.fail_on or options.free
-    if show is None or is_once or not has_terminal:
-        return lifecycle.run(PROGRAM, functools.partial(_print_once, options, settings))
+    if is_once or not has_terminal:
+        return lifecycle.run(PROGRAM, functools.partial(_print_once, options, settings, draw))
     return lifecycle.run(PROGRAM, functools.partial(show, options, settings))
 
 
@@ -243,7 +244,7 @@ def make_source(options: argparse.Namespace, settings: Settings, *, once: bool) 
     return PrometheusSource(Client(settings), settings.scope)
 
 
-def _print_once(options: argparse.Namespace, settings: Settings) -> int:
+def _print_once(options: argparse.Namespace, settings: Settings, draw: Draw) -> int:
     source = make_source(options, settings, once=True)
     try:
         everything = source.read()
@@ -261,18 +262,14 @@ def _print_once(options: argparse.Namespace, settings: Settings) -> int:
     if fleet.hosts or kind != 'table':
         with writing():
             # A table for another program is whole, unless a width is asked for.
-            has_width = sys.stdout.isatty() or os.environ.get('COLUMNS')
-            text = fleet_text(
-                fleet,
-                kind,
-                options.view,
-                options.sort,
-                stdout_width() if has_width else 0,
-                is_simulated=options.demo is not None,
-            )
+            if kind == 'table' and (sys.stdout.isatty() or os.environ.get('COLUMNS')):
+                text = draw(options, fleet, stdout_width())
+            else:
+                is_simulated = options.demo is not None
+                text = fleet_text(
+                    fleet, kind, options.view, options.sort, is_simulated=is_simulated
+                )
             encoding = sys.stdout.encoding or 'utf-8'  # a StringIO has none
-            if vars(options).get('ascii') or not stdout_has_utf8():
-                text = text.translate(_ASCII_FRAME)
             print(text.encode(encoding, 'replace').decode(encoding), end='', flush=True)
     if not fleet.hosts:  # a check of nothing must not succeed
         text = f'no host matches the filter {options.filter!r}' if everything.hosts else ''

@@ -17,10 +17,8 @@ from nvitop.basics.text import (
     name_in_quotes,
     printable,
     split_word,
-    text_width,
 )
 from nvitop.basics.units import format_duration
-from nvitop.console.messages import highlighted
 from nvitop.fleet.reading import natural
 from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, FleetHost, Totals, available, totals
 from nvitop.version import __version__
@@ -32,13 +30,10 @@ if TYPE_CHECKING:
     #: How a value is drawn; ``'heat'``: by its size in percent.
     Look = Literal['', 'good', 'warning', 'critical', 'dim', 'heat']
 
-#: Minimum width of the last column on a terminal, and the colors of a table.
-_LEAST_REST = 24
 #: Minimum width of a screen that does not shorten users for the words about problems.
 _WITH_USERS = 100
 #: Maximum number of ranges of hosts with free GPUs above a table.
 _MOST_RANGES = 3
-_COLORS = {'good': 'green', 'warning': 'yellow', 'critical': 'red', 'dim': 'dark_grey'}
 #: State → words of its finding.
 _STATES = {'timed out': 'not responding'}
 FORMATS = ('table', 'json', 'csv')
@@ -228,18 +223,14 @@ def fleet_text(
     kind: str,
     name: str = 'hosts',
     order: str = '',
-    width: int = 0,
     *,
     is_simulated: bool = False,
 ) -> str:
-    """Return one of :data:`VIEWS` in one of :data:`FORMATS`, sorted by a column.
-
-    A table for a terminal has its ``width`` and colors.
-    """
+    """Return one of :data:`VIEWS` in one of :data:`FORMATS`, sorted by a column."""
     view, now = VIEWS[name], fleet.timestamp
     rows = sorted_rows(view, view.rows(fleet), order, now)
     if kind == 'table':
-        return _table(fleet, name, rows, width, is_simulated=is_simulated)
+        return _table(fleet, name, rows, is_simulated=is_simulated)
     table = [[column.value(row, now) for column in view.columns] for row in rows]
     names = [column.name for column in view.columns]
     if kind == 'json':
@@ -261,46 +252,21 @@ def _json(fleet: Fleet, name: str, rows: list[dict[str, Any]]) -> str:
     return json.dumps({**document, name: rows}, indent=2) + '\n'
 
 
-def _table(fleet: Fleet, name: str, rows: Sequence[Any], width: int, *, is_simulated: bool) -> str:
+def _table(fleet: Fleet, name: str, rows: Sequence[Any], *, is_simulated: bool) -> str:
+    """Return a table without colors that cuts nothing."""
     view, now = VIEWS[name], fleet.timestamp
-    text = f'{" " if width else ""}{view.empty}\n'
-    if rows:
-        inside = max(0, width - 4)
-        text = _rows_text(titled_columns(name, inside), rows, now, inside)
-        if inside:  # as the other reports
-            title = f'{"GPUs" if name == "gpus" else name.capitalize()} {len(rows)}'
-            lines = [f'│ {line} │\n' for line in text.splitlines()]
-            above = f'╭─ {title} {"─" * (inside - len(title) - 1)}╮\n'
-            text = ''.join((above, *lines, f'╰{"─" * (inside + 2)}╯\n'))
     free = free_ranges(fleet.hosts)
     free = free if len(free) <= _MOST_RANGES else [*free[:_MOST_RANGES], '..']
-    numbers = totals(fleet.hosts, now)
-    sums = totals_texts(numbers, free=free)
-    colors = {
-        'free': 'green' if numbers.free_gpus else '',
-        'held': 'yellow' if numbers.held_gpus else '',
-        'problems': ('red' if numbers.critical_problems else 'yellow') if numbers.problems else '',
-        'gone': 'yellow',
-    }
-    answer = [(sums.pop(key), color) for key, color in colors.items() if key in sums]
-    words = [f'NVITOP {__version__.partition("+")[0]}', time.ctime(now)]
-    words += [*(['SIMULATED'] if is_simulated else []), *sums.values()]
-    return f'{_wrapped(answer, width)}{_wrapped([(word, "") for word in words], width)}{text}'
-
-
-def _wrapped(parts: Sequence[tuple[str, str]], width: int) -> str:
-    """Return texts with their colors in lines of a width, or in one line."""
-    text, room = '', 0
-    for part, color in parts:
-        room -= text_width(part) + 2
-        if not text:
-            text, room = ' ' * bool(width), width - 1 - text_width(part)
-        elif width and room < 0:
-            text, room = f'{text}\n ', width - 1 - text_width(part)
-        else:
-            text += '  '
-        text += highlighted(part, color) if color and width else part
-    return f'{text}\n'
+    sums = totals_texts(totals(fleet.hosts, now), free=free)
+    answer = [sums.pop(key) for key in ('free', 'held', 'problems', 'gone') if key in sums]
+    head = [f'NVITOP {__version__.partition("+")[0]}', time.ctime(now)]
+    head += [*(['SIMULATED'] if is_simulated else []), *sums.values()]
+    shown = titled_columns(name, 0)
+    cells = [[column.title for column in shown]]
+    cells += [[column.shown(row, now) for column in shown] for row in rows]
+    left = {at for at, column in enumerate(shown) if column.align == '<'}
+    text = aligned(cells, left) if rows else f'{view.empty}\n'
+    return f'{"  ".join(answer)}\n{"  ".join(head)}\n{text}'
 
 
 def titled_columns(name: str, width: int) -> list[ListColumn]:
@@ -309,44 +275,6 @@ def titled_columns(name: str, width: int) -> list[ListColumn]:
     if name == 'hosts' and 0 < width < _WITH_USERS:
         shown = [c._replace(sizes=(8,)) if c.name == 'users' else c for c in shown]
     return shown
-
-
-def _rows_text(shown: list[ListColumn], rows: Sequence[Any], now: float, width: int) -> str:
-    """Return aligned rows with their heading; for a terminal those of the columns that fit."""
-    texts = {
-        column.name: [column.title, *(column.shown(row, now) for row in rows)] for column in shown
-    }
-    widths = {name: max(map(text_width, cells)) for name, cells in texts.items()}
-    if not width:
-        table = list(zip(*(texts[column.name] for column in shown)))
-        return aligned(table, {at for at, column in enumerate(shown) if column.align == '<'})
-    if shown[-1].sizes[-1] == 0:  # the last one takes the rest
-        widths[shown[-1].name] = min(widths[shown[-1].name], _LEAST_REST)
-    while sum(widths[column.name] + 2 for column in shown) - 2 > width:
-        last = max(reversed(shown), key=lambda column: column.rank)
-        if not last.rank:
-            break
-        shown.remove(last)
-    rest = width - sum(widths[column.name] + 2 for column in shown[:-1])
-    lines = []
-    for number, row in enumerate([None, *rows]):
-        cells = []
-        for column in shown:
-            text = texts[column.name][number]
-            is_last = column is shown[-1] and column.align == '<'
-            room = rest if is_last else widths[column.name]
-            if text_width(text) > room > 2:
-                while text_width(text) > room - 2:
-                    text = text[:-1]
-                text += '..'
-            space = ' ' * (room - text_width(text))
-            look = '' if row is None else column.look(row, now)
-            if look in _COLORS and text:
-                text = highlighted(text, _COLORS[look])
-            cells.append(text + space if column.align == '<' else space + text)
-        after = 0 if shown[-1].align == '<' else rest - widths[shown[-1].name]
-        lines.append('  '.join(cells) + ' ' * after + '\n')
-    return ''.join(lines)
 
 
 def no_hosts(scope: Scope) -> str:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import DeviceKey
 
 #: Maximum width of a report, and cells of a severity.
-_MOST_WIDTH, _SEVERITY = 160, 10
+MOST_WIDTH, _SEVERITY = 160, 10
 _VIEW, _ALL = ViewState(), ProcessFilter()
 
 
@@ -116,7 +116,7 @@ def draw_report(
     If it is too high for a terminal of this height, it has a line for each job, and for each finding
     if it then fits.
     """
-    width = max(NARROWEST, min(width, _MOST_WIDTH))
+    width = max(NARROWEST, min(width, MOST_WIDTH))
     found = findings(sample)
     rows = device_rows(sample, found)
     processes = list_processes(sample.processes, wanted, Sort())

@@ -11,10 +11,10 @@ import pytest
 
 from nvitop.console.options import Options
 from nvitop.fleet.demo import DemoSource
-from nvitop.fleet.lists import fleet_text, memory_text
+from nvitop.fleet.lists import memory_text
 from nvitop.fleet.source import HostSource, period
 from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost
-from nvitop.gui.fleet.command import begin_with, state_of
+from nvitop.gui.fleet.command import begin_with, main, state_of
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS
 from nvitop.gui.fleet.state import fleet_of, listed, selected, update_fleet
@@ -94,21 +94,28 @@ def test_users_and_jobs_are_listed_with_their_gpus_below() -> None:
     assert (memory_text(1e13, None), memory_text(1e13, 2e13)) == ('9313', '9313/18626')
 
 
-def test_table_on_a_terminal_cuts_no_word_and_marks_unknown_users() -> None:
+def test_tables_have_what_is_free_and_the_time_above_and_mark_unknown_users(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(['--demo', '4', '-1', '--problems', '--ascii']) == 0
+    text = capsys.readouterr().out
+    assert text.isascii()
+    assert 'Nothing wrong is known' in text
     fleet = DemoSource(40, lambda: NOW).read()
-    lines = fleet_text(fleet, 'table', width=80).splitlines()
-    assert max(map(len, lines)) <= 80
-    assert lines[0].startswith(' 96 free: gpu0017-0020, gpu0037-0040')
-    assert lines[1].endswith('  1 without values')
-    assert [line.split()[-2] for line in lines if line.startswith('│ gpu0002')] == ['N/A']
-    assert lines[-1] == f'╰{"─" * 78}╯'
-    users = fleet_text(fleet, 'table', 'users', width=80).splitlines()
-    assert {len(line) for line in users if line[0] in '╭│╰'} == {80}
-    assert ' values 3m old ' in fleet_text(fleet, 'table', width=80)
-    for width in (0, 80):
-        lines = fleet_text(fleet, 'table', width=width, is_simulated=True).splitlines()
-        (head,) = [line for line in lines if 'NVITOP ' in line]
-        assert f'  {time.ctime(NOW)}  SIMULATED  40 hosts  312 GPUs' in head
+    monkeypatch.setattr(DemoSource, 'read', lambda _: fleet)
+    for columns in ('', '80'):
+        monkeypatch.setenv('COLUMNS', columns)
+        assert main(['--demo', '40', '-1']) == 0
+        lines = [line.strip('│ ') for line in capsys.readouterr().out.splitlines()]
+        assert lines[0].startswith('96 free: gpu0017-0020')
+        assert '  16 held  4 problems' in lines[0]
+        assert lines[0].endswith('  1 without values')
+        assert f'  {time.ctime(NOW)}  SIMULATED  40 hosts  312 GPUs' in lines[1]
+        assert [line.split()[-1] for line in lines if line.startswith('gpu0002')] == ['N/A']
+        (old,) = [line for line in lines if line.startswith('gpu0018')]
+        assert old.endswith('values 3m old')
+        frame = [line for line in lines if line[0] in '╭╰']
+        assert [len(line) for line in frame] == ([80, 80] if columns else [])
 
 
 def test_free_gpus_and_problems_come_before_what_is_less_important() -> None:

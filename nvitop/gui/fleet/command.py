@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Callable
@@ -11,18 +12,25 @@ from typing import TYPE_CHECKING, Callable
 from nvitop.basics.text import counted, printable
 from nvitop.console.config import read_config
 from nvitop.console.lifecycle import CommandFailure, collect_garbage_rarely
+from nvitop.console.messages import stdout_has_utf8
 from nvitop.console.options import Options, merge, parse_environment
 from nvitop.fleet import command
 from nvitop.fleet.client import INTERVAL
 from nvitop.fleet.command import make_parser, make_source
+from nvitop.fleet.lists import VIEWS, sorted_rows
 from nvitop.fleet.source import SAMPLE_SECONDS, HostSource, period
-from nvitop.fleet.types import FleetError
+from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET
 from nvitop.gui.fleet.state import LISTS, ORDERS, update_fleet
+from nvitop.gui.fleet.view import draw_report
 from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
+from nvitop.gui.render.ansi import color_depth, to_ansi, to_ascii
+from nvitop.gui.render.buffer import NARROWEST
+from nvitop.gui.render.theme import resolve_theme, theme_named
+from nvitop.gui.report import MOST_WIDTH
 from nvitop.gui.settings import choices
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import FleetArrived, FleetFailed, Resized, SampleArrived
@@ -138,13 +146,33 @@ __all__ = ['main', 'make_parser']
 
 
 def main(arguments: list[str]) -> int:
-    return command.main(arguments, _show)
+    return command.main(arguments, _show, _report_text)
+
+
+def _options(arguments: argparse.Namespace) -> Options:
+    config = read_config(arguments.config, choices())
+    given = {name: value for name, value in vars(arguments).items() if name in command.APPEARANCE}
+    return merge(config.layer, parse_environment(os.environ)[0], given)
+
+
+def _report_text(arguments: argparse.Namespace, fleet: Fleet, width: int) -> str:
+    """Return a list for a terminal of this width."""
+    options = _options(arguments)
+    colors = color_depth(os.environ, is_terminal=sys.stdout.isatty())
+    is_ascii = options.ascii or not stdout_has_utf8()
+    options = options._replace(ascii=is_ascii)
+    state = state_of(FleetState(), options, is_demo=arguments.demo is not None)
+    state = begin_with(state._replace(height=1 << 30), arguments.view, '', '')
+    state, _ = update_fleet(state, FleetArrived(fleet, 0.0))
+    view = VIEWS[arguments.view]
+    rows = sorted_rows(view, view.rows(fleet), arguments.sort, fleet.timestamp)
+    buffer = draw_report(state, rows, max(NARROWEST, min(width, MOST_WIDTH)))
+    buffer = to_ascii(buffer) if is_ascii else buffer
+    return to_ansi(buffer, theme_named(resolve_theme(options.theme, os.environ)), colors)
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
-    config = read_config(arguments.config, choices())
-    given = {name: value for name, value in vars(arguments).items() if name in command.APPEARANCE}
-    options = merge(config.layer, parse_environment(os.environ)[0], given)
+    options = _options(arguments)
     is_demo = arguments.demo is not None
     source = make_source(arguments, settings, once=False)
     name = 'simulated cluster' if is_demo else settings.url.partition('://')[2]

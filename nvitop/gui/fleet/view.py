@@ -3,23 +3,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Sequence
 
 from nvitop.basics.text import counted
 from nvitop.fleet.lists import VIEWS, age_look, age_text, no_hosts, titled_columns, totals_texts
 from nvitop.fleet.types import FleetFinding, FleetGpu, FleetHost
 from nvitop.gui.fleet.state import LISTS, fleet_of, host_of, listed, selected
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.model.table import Column, Item
+from nvitop.gui.model.format import format_timestamp
+from nvitop.gui.model.table import Column, Item, fit
 from nvitop.gui.render.buffer import CLASSIC, Buffer, Rect
-from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
+from nvitop.gui.render.theme import BADGE, DIM, ERROR, IDLE, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import list_sort, order_arrow
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.table import Content, draw_table
-from nvitop.gui.view.text import draw_facts, draw_message, draw_section, severity_sign
+from nvitop.gui.view.text import (
+    draw_border,
+    draw_facts,
+    draw_message,
+    draw_rule,
+    draw_section,
+    draw_uprights,
+    severity_sign,
+)
 from nvitop.sampling.history import History
 
 if TYPE_CHECKING:
@@ -61,7 +70,6 @@ _WAYS = {
     'dcgm': 'dcgm-exporter, which reports no users and few problems',
     'ssh': 'nvitop over ssh',
     'nvidia-smi': 'nvidia-smi over ssh, which reports no jobs',
-    'demo': 'simulated',
 }
 
 
@@ -95,7 +103,8 @@ def first_line(state: AppState) -> tuple[Item, ...]:
         where_wrong = clip(safe(fleet.worst_host), _NAME_WIDTH)
         forms['problems'] = (f'{count}: {where_wrong}{" .." * (sums.problems > 1)}', count)
     # Names of hosts with free GPUs have room before averages, but not before what is wrong.
-    others = [forms[name][-1] for name in ('held', 'problems', 'gone', 'hidden') if name in texts]
+    names = [name for name in ('held', 'problems', 'gone', 'hidden') if name in texts]
+    others = [forms[name][0 if name == 'problems' else -1] for name in names]
     room = state.width - _OTHER_PARTS - sum(cell_width(text) + 3 for text in others)
     most = fleet.free_hosts[:_MAX_RANGES]
     where = [
@@ -115,6 +124,40 @@ def first_line(state: AppState) -> tuple[Item, ...]:
         for name, rank in _RANKS.items()
         if name in texts
     )
+
+
+def draw_report(state: AppState, rows: Sequence[Any], width: int) -> Buffer:
+    """Draw a list with all its rows, below what is free and wrong, and the time."""
+    name, fleet = LISTS[state.screen], fleet_of(state)
+    state = state._replace(width=width + _OTHER_PARTS - 2)  # which a report does not have
+    answer = [item for item in first_line(state) if item.rank <= _RANKS['gone']]
+    state = state._replace(width=width)
+    head = [
+        Item((f'NVITOP {state.version}',), TITLE, 0),
+        Item((format_timestamp(fleet.fleet.timestamp),), DIM, 1),
+        *([Item(('SIMULATED',), BADGE, 0)] if state.sample.simulated else []),
+        *(
+            Item((totals_texts(fleet.sums)[part],), DIM, rank)
+            for rank, part in enumerate(
+                ('hosts', 'gpus', 'utilization', 'memory', 'age', 'power'), 2
+            )
+        ),
+    ]
+    buf = Buffer(width, 5 + max(1, len(rows)))
+    for y, items in enumerate((answer, head)):
+        x = 1
+        for item, text in zip(items, fit(items, width - 2, 2)):
+            x += buf.write(x, y, text, item.style) + 2 if text else 0
+    ends = (0, width - 1)
+    title = f'{"GPUs" if name == "gpus" else name.capitalize()} {len(rows) or ""}'.strip()
+    draw_border(buf, 2, (), ends, [Item((title,), TITLE)])
+    for y in range(3, buf.height - 1):
+        draw_uprights(buf, y, ends)
+    draw_table(buf, Rect(2, 3, width - 4, buf.height - 4), _columns(state, name), rows)
+    if not rows:
+        draw_message(buf, Rect(1, 3, width - 2, 1), VIEWS[name].empty, DIM)
+    draw_rule(buf, buf.height - 1, ends, ())
+    return buf
 
 
 def trouble_of(state: AppState) -> str:
