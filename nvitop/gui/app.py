@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Protocol, Un
 from nvitop.api import host
 from nvitop.api.process.observed import start_time_of
 from nvitop.api.process.procfs import UNREADABLE
-from nvitop.gui.render.theme import THEMES, theme_named
+from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state import events
 from nvitop.gui.state.dialog import dialog_ready_at
 from nvitop.gui.state.update import update
@@ -272,7 +272,7 @@ class App:
         #: The samples that are kept, if the source cannot show other times.
         self.recent = recent
         self.terminal = terminal
-        self.state = state._replace(themes=tuple(theme.name for theme in THEMES))
+        self.state = state
         self.history = history or History()
         #: Descriptions of the last events, for a crash report.
         self.events: collections.deque[str] = collections.deque(maxlen=REMEMBERED_EVENTS)

@@ -12,6 +12,7 @@ from nvitop.gui.model.choices import GRAPHS, Screen, neighbor
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.main_rows import least_height_of_full
 from nvitop.gui.render.buffer import CLASSIC
+from nvitop.gui.render.theme import THEMES
 from nvitop.gui.state import events, navigation
 from nvitop.gui.state.app_state import (
     AppState,
@@ -152,7 +153,7 @@ def report_background(state: AppState, event: events.BackgroundReported) -> Resu
 
 
 def next_theme(state: AppState) -> Result:
-    state = set_theme(state, neighbor(state.themes, state.theme, 1))
+    state = set_theme(state, neighbor([theme.name for theme in THEMES], state.theme, 1))
     state = state._replace(theme_is_auto=False)
     return replace_notice(state, 'Theme', state.theme), (events.Redraw(),)
 

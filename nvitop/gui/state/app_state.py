@@ -273,7 +273,6 @@ class AppState(NamedTuple):
     theme_is_auto: bool = False
     #: Number of colors of the terminal.
     colors: int = 0
-    themes: tuple[str, ...] = ('dark',)
     captures_mouse: bool = True
     #: The last click: its row, and its time on the monotonic clock.
     clicked: tuple[int, float] = (-1, 0.0)
