@@ -98,6 +98,10 @@ def test_values_of_a_process(name: str, value: CellValue, text: str) -> None:
     assert both(name, ProcessQueryRow(SAMPLE, DEVICES[0], PROCESSES[0])) == (value, text)
 
 
+def test_an_unknown_start_time_is_not_available() -> None:
+    assert both('start_time', ProcessQueryRow(SAMPLE, None, PROCESSES[1])) == (None, '[N/A]')
+
+
 def test_values_of_an_owner() -> None:
     layers = (
         Layer('slurm', '42', detail='0'),
