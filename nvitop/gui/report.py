@@ -165,12 +165,16 @@ def draw_report(
         for item, text in zip(items, fit(items, width - 2, 2)):
             x += buf.write(x, y, text, item.style) + 2 if text else 0
     left_out = set() if shows_owner(view) else {'owner'}  # which are not looked up
-    if view.columns == DEFAULT_COLUMNS and not any(p.gpu_idle_seconds for p in processes):
-        left_out.add('idle')  # one sample shows no idle times
+    widths = {**column_widths(sample.processes), 'gpu': labels_width(blocks)}
+    if view.columns == DEFAULT_COLUMNS:  # others were chosen
+        if not any(p.gpu_idle_seconds for p in processes):
+            left_out.add('idle')  # one sample shows no idle times
+        if not widths['owner']:
+            left_out.add('owner')
     listed = ProcessView(
         lines,
         tuple(name for name in view.columns if name not in left_out),
-        {**column_widths(sample.processes), 'gpu': labels_width(blocks)},
+        widths,
         len(sample.processes) if sample.sequence else None,
         0 if is_full or view.flat else len(blocks),
         len(processes),

@@ -99,6 +99,16 @@ def test_brief_command_names_what_runs(command: str, width: int, brief: str) -> 
     assert f.brief_command(command, width) == brief
 
 
+def test_what_runs_is_the_script_or_module_of_an_interpreter() -> None:
+    commands = (
+        '/usr/bin/python3 -u ./train.py --bf16',
+        'python -m vllm.server',
+        'nbody -b',
+        'bash',
+    )
+    assert [*map(f.what_runs, commands)] == ['train.py --bf16', 'vllm.server', 'nbody -b', 'bash']
+
+
 def test_commands_cut_at_the_same_place_show_what_differs() -> None:
     ranks = [f'/bin/python3 pretrain_gpt.py --bf16 --rank={rank}' for rank in (0, 12)]
     brief = f.brief_commands([*ranks, 'python3 -c pass'], 24)

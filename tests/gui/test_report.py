@@ -11,6 +11,7 @@ from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.report import draw_report, filter_of
 from nvitop.gui.state.process_rows import list_processes
+from nvitop.owner.types import make_owner
 from nvitop.sampling.types import Sample
 from tests.gui.goldens import assert_golden
 from tests.gui.samples import SAMPLES
@@ -49,13 +50,15 @@ def test_report_of_8_gpus_and_8_processes_fits_24_lines_with_the_prompt() -> Non
     assert report(SAMPLES['lost'], 80, height=10)[-1] == report(SAMPLES['lost'], 80)[-1]
 
 
-def test_report_has_idle_times_only_if_they_are_known() -> None:
+def test_report_has_idle_times_and_jobs_only_if_there_are_any() -> None:
     sample = SAMPLES['h100x8']
     waiting = sample.processes[0]._replace(gpu_idle_seconds=None, gpu_sm_utilization_percent=0)
     for seconds, is_shown in ((None, False), (60.0, True)):
         process = waiting._replace(gpu_idle_seconds=seconds)
         lines = report(sample._replace(processes=(process,)), 80)
         assert any(' IDLE ' in line for line in lines) == is_shown
+        lines = report(sample._replace(processes=(process._replace(owner=make_owner(())),)), 80)
+        assert not any('JOB ' in line for line in lines if ' PID ' in line)
     asleep = report(sample._replace(devices=(sample.devices[0]._replace(status='asleep'),)), 40)
     assert any(line.split()[1:3] == ['GPU', 'STATE'] for line in asleep)
 

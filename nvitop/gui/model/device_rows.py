@@ -214,7 +214,7 @@ def _users_of(
         owner = process.owner
         if owner is None or owner.is_plain:
             command = fmt.format_command(process.command, process.status, name=process.name)
-            job = fmt.brief_command(command, 0)
+            job = fmt.what_runs(command)
         else:
             job = safe(owner.group)
         texts = tuple(

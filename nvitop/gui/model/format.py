@@ -301,6 +301,15 @@ def brief_command(command: str, width: int) -> str:
     return ' '.join(filter(None, (*words, rest)))
 
 
+def what_runs(command: str) -> str:
+    """Return a brief command without its interpreter: ``train.py --bf16``, ``vllm.server``."""
+    text = brief_command(command, 0)
+    program, _, rest = text.partition(' ')
+    if not rest or not _INTERPRETER.fullmatch(program):
+        return text
+    return rest[len('-m ') :] if rest.startswith('-m ') else rest
+
+
 def brief_commands(commands: Sequence[str], width: int) -> list[str]:
     """Return commands that fit; if several are cut at the same place, what differs is shown.
 

@@ -89,7 +89,7 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
 
 
 def _mark_words(buf: Buffer, words: Sequence[str]) -> None:
-    for y, line in enumerate(buf.lines()):
+    for y, line in enumerate(buf.lines() if words else ()):
         for word in words if y else ():
             text = line if word != word.lower() else line.lower()
             start = text.find(word)
