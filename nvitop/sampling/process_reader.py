@@ -27,20 +27,11 @@ if TYPE_CHECKING:
 
     from nvitop.api.process.observed import ObservedProcess
     from nvitop.sampling.device_reader import ListedProcess
-    from nvitop.sampling.types import HostSample, ProcessKey, ProcessSample, ProcessStatus
+    from nvitop.sampling.types import HostSample, ProcessStatus
 
 
 #: Time (seconds) without observation after which a process may have been active unnoticed.
 LONGEST_GAP_SECONDS = 60.0
-
-
-class _Observed(NamedTuple):
-    """When a process was observed, on the monotonic clock."""
-
-    #: When it was active last; when it was first seen if it never was.
-    since: float
-    #: Whether it was active at that time.
-    was_active: bool
 
 
 class IdleTimes:
@@ -48,7 +39,8 @@ class IdleTimes:
 
     def __init__(self, longest_gap: float = LONGEST_GAP_SECONDS) -> None:
         self._longest_gap = max(LONGEST_GAP_SECONDS, longest_gap)
-        self._observed: dict[ProcessKey, _Observed] = {}
+        #: When it was last active, or first seen if it never was; and whether it was active then.
+        self._observed: dict[ProcessKey, tuple[float, bool]] = {}
         #: When processes were last observed; ``None`` before the first time.
         self.now: float | None = None
 
@@ -61,9 +53,9 @@ class IdleTimes:
         for process in processes:
             is_active = _is_active(process)
             if is_active:
-                self._observed[process.key] = _Observed(now, True)
+                self._observed[process.key] = now, True
             elif is_active is not None:
-                self._observed[process.key] = before.get(process.key) or _Observed(now, False)
+                self._observed[process.key] = before.get(process.key, (now, False))
         self.now = now
 
     def add_to(self, processes: Sequence[ProcessSample]) -> tuple[ProcessSample, ...]:
@@ -74,10 +66,11 @@ class IdleTimes:
         observed = self._observed.get(process.key)
         if observed is None or self.now is None:
             return process
-        seconds = self.now - observed.since
-        if seconds <= 0 and not observed.was_active:  # seen for the first time
+        since, was_active = observed
+        seconds = self.now - since
+        if seconds <= 0 and not was_active:  # seen for the first time
             return process
-        return process._replace(gpu_idle_seconds=seconds, is_idle_longer=not observed.was_active)
+        return process._replace(gpu_idle_seconds=seconds, is_idle_longer=not was_active)
 
 
 def _is_active(process: ProcessSample) -> bool | None:

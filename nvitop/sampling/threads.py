@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Hashable, Mapping
+    from collections.abc import Container, Hashable, Mapping
 
     S = TypeVar('S', bound=Hashable)
     T = TypeVar('T')
