@@ -14,7 +14,7 @@ import pytest
 from nvitop import NA, Device, GpuProcess, HostProcess, simulation, take_snapshots
 from nvitop.owner import NameLookup, Owner, read_owner
 from nvitop.owner.names import Places
-from nvitop.owner.reading import ELSEWHERE, EXITED
+from nvitop.owner.reading import ELSEWHERE, EXITED, read_cgroup
 from nvitop.owner.types import Layer
 from tests.owner.values import CONTAINER, OUTER, POD, filled
 
@@ -165,6 +165,14 @@ def test_container_without_a_cgroup(proc: Proc) -> None:
     proc.add(PID, '0::/', environ='APPTAINER_CONTAINER=/x/torch.sif', files=rootless)
     owner = owner_of(PID)
     assert (str(owner), owner.claim) == ('apptainer torch.sif', True)
+
+
+def test_missing_control_groups_have_a_reason(proc: Proc) -> None:
+    for pid in (2**22 + 1, 2**70):
+        assert read_owner(pid).reason == EXITED
+    proc.add(PID)
+    (proc.path / str(PID) / 'cgroup').unlink()
+    assert read_cgroup(PID).owner == Owner()  # a kernel without cgroups
 
 
 MACHINE = f"""

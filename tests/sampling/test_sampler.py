@@ -219,6 +219,20 @@ def test_a_new_demand_is_measured_at_once(bench: Bench) -> None:
     assert bench.source.calls == [(0, Demand()), (0.4, demand), (1, demand)]
 
 
+def test_a_demand_for_less_takes_no_sample(bench: Bench) -> None:
+    more = Demand(('a', 'b'), visible_processes=None, owners=True)
+
+    def show(demand: Demand) -> Callable[[], None]:
+        return lambda: bench.sampler.demand(demand)
+
+    less = (more._replace(owners=False), Demand(('b',)), Demand())
+    script = [(0.2 + i / 10, show(demand)) for i, demand in enumerate((more, *less))]
+    bench.run(script, 1.5)
+    assert bench.source.times == [0, 0.2, 1]
+    assert not more.includes(more._replace(shown_metrics=('c',)))
+    assert not Demand(visible_processes=()).includes(more)
+
+
 def test_demands_in_quick_succession_share_a_sample(bench: Bench) -> None:
     def show(*names: str) -> Callable[[], None]:
         return lambda: bench.sampler.demand(Demand(shown_metrics=names))
