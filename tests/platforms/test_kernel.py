@@ -40,6 +40,24 @@ def test_nameless_file_can_be_written_and_read(
         assert file.read() == b'a message'
 
 
+@posix_only
+def test_descriptors_above_1023_can_be_waited_for() -> None:
+    import fcntl
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(2048, hard)), hard))
+    reader, writer = os.pipe()
+    try:
+        high = fcntl.fcntl(writer, fcntl.F_DUPFD, 1024)
+        kernel.wait_until_writable(high)
+        os.close(high)
+    finally:
+        os.close(reader)
+        os.close(writer)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 @linux_only
 def test_getuser_of_an_unknown_user(monkeypatch: pytest.MonkeyPatch) -> None:
     import pwd
