@@ -544,7 +544,7 @@ def _unreadable(case: Case) -> Iterator[Finding]:
         if problem.kind == 'error' and problem.what in _NEEDED_METRICS:
             causes.setdefault(cause(problem.reason), []).append(value_words(problem.what))
     if causes:
-        evidence = _some([f'{why}: {_some(names, ", ")}' for why, names in causes.items()])
+        evidence = _some([f'{_some(names, ", ")} ({why})' for why, names in causes.items()])
         action = 'Its health is unknown without them. If this lasts, reload the driver'
         yield case.finding('unreadable', 'unknown', 'unreadable values', evidence, action)
 

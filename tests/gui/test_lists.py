@@ -189,7 +189,7 @@ def test_problems_are_in_the_order_of_severity_and_say_each_thing_once() -> None
         return ProblemCount(DeviceKey(gpu), what, reason, kind, 9.0, 9.0, severity=severity)
 
     rows = [
-        row(3, 'unreadable values', 'unknown driver error: temperature', 'error', 'unknown'),
+        row(3, 'unreadable values', 'temperature (unknown driver error)', 'error', 'unknown'),
         *(row(3, what, 'Unknown Error', 'error') for what in ('max_temperature', 'temperature')),
         row(2, 'slowed', '1005 MHz', 'error', 'warning'),
         row(6, 'power_usage', '4 MW', 'impossible'),
@@ -210,9 +210,8 @@ def test_problems_are_in_the_order_of_severity_and_say_each_thing_once() -> None
         ('GPU 6', 'power_usage', 1),
         ('GPU 0,1', 'fan, numa', 2),
     ]
-    unknown = 'unknown driver error'
-    assert lines[3].reason == f'{unknown}: temperature, max temperature'
-    assert lines[3].brief == f'{unknown}: temperature and 1 more'
+    assert lines[3].reason == 'temperature, max temperature (unknown driver error)'
+    assert lines[3].brief == 'temperature and 1 more (unknown driver error)'
     past = [line._replace(is_current=False) for line in rows[:2]]
     assert len(problem_lines(past)) == 2
 

@@ -138,7 +138,7 @@ def test_each_rule_has_its_severity_and_evidence(row: str) -> None:
 
 
 def test_problems_of_a_device_lead_to_findings() -> None:
-    restart, driver = 'GPU requires restart', 'unknown driver error: temperature'
+    restart, driver = 'GPU requires restart', 'temperature (unknown driver error)'
     problems: dict[tuple[str, str, ProblemKind], str] = {
         ('status', 'takes 0.4 s to respond', 'slow'): 'slow warning 0.4 s',
         ('processes', restart, 'reset needed'): 'reset_needed critical processes unreadable',

@@ -149,7 +149,7 @@ def _explained(kind: ProblemKind, names: str, why: str) -> str:
     """Return the values of a finding and their reason, as its evidence has them."""
     if kind == 'impossible':
         return f'{names}: {cause(why)}'
-    return f'{names} unreadable' if kind == 'reset needed' else f'{cause(why)}: {names}'
+    return f'{names} unreadable' if kind == 'reset needed' else f'{names} ({cause(why)})'
 
 
 def _first(name: str, count: int) -> str:
