@@ -39,7 +39,7 @@ def test_each_signal_reaches_the_named_process(tmp_path: pathlib.Path) -> None:
         ):
             pid = victims[name].pid
             open_dialog(monitor, name, key)
-            monitor.wait_for(rf'^│ +{pid} \({user}, GPU [0-9,-]+\) {name} -c ')
+            monitor.wait_for(rf'^│ +{pid}  {user} +GPU [0-9,-]+  {name} -c ')
             assert victims[name].poll() is None
             monitor.type('\r')
             monitor.wait_until_gone('Send a signal')

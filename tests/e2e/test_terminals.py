@@ -72,7 +72,7 @@ def test_clicks_the_wheel_and_sizes_reach_the_monitor(steady: pathlib.Path) -> N
         monitor.scroll(WHEEL_UP, y=monitor.row('renderer'))
         monitor.wait_until_selected('trainer')
         monitor.click(30, monitor.row('renderer'), button=RIGHT)
-        monitor.wait_for(r'\(\S+, GPU 1\) renderer --scene=castle')
+        monitor.wait_for(r' GPU 1  renderer --scene=castle')
         monitor.type('\x1b')
         monitor.wait_until_gone('Send a signal')
         monitor.resize(39, 5)
