@@ -119,15 +119,16 @@ def make_settings(*layers: Mapping[str, Any]) -> Settings:
 def _without_login(settings: Settings) -> Settings:
     """Return the settings with user name and password of the URL moved out of it."""
     url = settings.url if '://' in settings.url else f'http://{settings.url}'
+    shown = settings.url.rpartition('@')[2]
     try:
         parts = urllib.parse.urlsplit(url)
         is_valid = parts.port is None or bool(parts.port)
     except ValueError as error:
-        raise SettingsError(f'invalid URL {settings.url!r}: {error}') from None
+        raise SettingsError(f'invalid URL {shown!r}: {error}') from None
     if not is_valid or parts.scheme not in ('http', 'https') or not parts.hostname:
-        raise SettingsError(f'invalid URL {settings.url!r}; expected http://HOST:PORT')
+        raise SettingsError(f'invalid URL {shown!r}; expected http://HOST:PORT')
     if not url.isascii() or not url.isprintable() or ' ' in url:
-        raise SettingsError(f'invalid URL {settings.url!r}: only ASCII characters are allowed')
+        raise SettingsError(f'invalid URL {shown!r}: only ASCII characters are allowed')
     path = parts.path.rstrip('/')
     for suffix in ('/api/v1/query', '/api/v1', '/graph'):
         if path.endswith(suffix):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import queue
 import sys
 import time
-from typing import TYPE_CHECKING, BinaryIO, Callable, Sequence
+from typing import TYPE_CHECKING, BinaryIO, Callable
 
 from nvitop.console.driver import start_devices
 from nvitop.console.lifecycle import Interrupts, Output, writing
@@ -19,8 +19,6 @@ from nvitop.sampling.types import Demand, Sample
 if TYPE_CHECKING:
     import argparse
 
-    from nvitop.console.device_names import DeviceIndex
-
 #: A viewer repeats its demand at least this often (seconds); without it, the viewer is gone.
 VIEWER_SECONDS = 120.0
 #: Hides secrets in command lines, which leave the machine.
@@ -29,23 +27,7 @@ MASKED = CommandFilter('full')
 MAX_DEMAND_BYTES = 1 << 20
 
 
-def write_sample(source: LiveSource, output: Output) -> Sample:
-    """Write one complete sample with the values of a report, and return it."""
-    sample = source.complete_sample(Demand(owners=True), metrics=REPORT_METRICS)
-    output.write([f'{dumps(MASKED.apply(sample))}\n'])
-    return sample
-
-
-def make_source(
-    period: float | None, only: Sequence[DeviceIndex] | None, owner_names: str
-) -> LiveSource:
-    """Return the source of a stream; processes are read at most as often as by default."""
-    every = intervals(period)
-    every = every._replace(processes=max(every.processes, Intervals().processes))
-    return LiveSource(every, only=only, owner_names=owner_names)
-
-
-def write_samples(source: LiveSource, output: Output, demands: BinaryIO | None) -> None:
+def _stream(source: LiveSource, output: Output, demands: BinaryIO | None) -> None:
     """Write a sample whenever one is taken, until the viewer is gone or the output is closed.
 
     Each line of ``demands`` is a :class:`~nvitop.sampling.types.Demand` as JSON: what the viewer shows
@@ -101,23 +83,21 @@ class _Viewer:
             self._on_demand(demand)
 
 
-def standard_input() -> BinaryIO | None:
-    """Return standard input if a program may write demands to it; a terminal does not."""
-    if sys.stdin is None or sys.stdin.isatty():
-        return None
-    return sys.stdin.buffer
-
-
 def run_samples(program: str, options: argparse.Namespace) -> int:
     """Run ``nvitop query --samples``; return the exit status."""
     with Interrupts() as interrupts:
         only = start_devices(program, options.only, options.demo)
-        source = make_source(options.loop, only, options.owner_names)
+        every = intervals(options.loop)
+        # Processes are read at most as often as by default.
+        every = every._replace(processes=max(every.processes, Intervals().processes))
+        source = LiveSource(every, only=only, owner_names=options.owner_names)
         output = Output(options.filename, interrupts)
         with writing(output.name):
             if options.loop is not None:
-                write_samples(source, output, standard_input())
+                is_program = sys.stdin is not None and not sys.stdin.isatty()
+                _stream(source, output, sys.stdin.buffer if is_program else None)
                 return 0
-            sample = write_sample(source, output)
+            sample = source.complete_sample(Demand(owners=True), metrics=REPORT_METRICS)
+            output.write([f'{dumps(MASKED.apply(sample))}\n'])
             output.close()
             return int(all(device.is_silent for device in sample.devices))

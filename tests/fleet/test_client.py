@@ -303,6 +303,10 @@ def test_wrong_settings_are_explained() -> None:
         from_table({'xyz': ''})
     with pytest.raises(SettingsError, match='expected http://HOST:PORT'):
         make_settings({'url': 'ftp://x'})
+    for url in ('ftp://me:secret@x', 'http://me:secret@x:y', 'http://me:secret@\u20ac'):
+        with pytest.raises(SettingsError, match='invalid URL') as caught:
+            make_settings({'url': url})
+        assert 'secret' not in str(caught.value)
     with pytest.raises(SettingsError, match='timeout must be'):
         make_settings({'timeout': 'x'})
     assert make_settings({'url': 'prometheus:9090/graph'}).url == 'http://prometheus:9090'
