@@ -182,11 +182,9 @@ def _problems_of(host: FleetHost, now: float) -> list[str]:
     age, words = host.age(now), [problem.text for problem in host.problems]
     if age is None or age < LATE_SECONDS:
         return words
-    return (
-        [f'no values for {age_text(age)}']
-        if host.is_gone
-        else [*words, f'values {age_text(age)} old']
-    )
+    if host.is_gone:
+        return words or [f'no values for {age_text(age)}']
+    return [*words, f'values {age_text(age)} old']
 
 
 def rounded(value: float | None, digits: int = 0) -> float | int | None:

@@ -190,7 +190,10 @@ def test_host_without_values_is_listed_with_their_age() -> None:
     shown = fleet_of(state).fleet
     state = arrived(state, shown._replace(hosts=(shown.hosts[0], gone)))
     lines = frame(state)
-    assert lines[3].split()[1:-1] == ['gpu0002', 'no', 'values', 'for', '3m']
+    assert lines[3].split()[1:-1] == ['gpu0002', *finding.words.split()]
+    assert 'gpu0002 · no values for 3m' in '\n'.join(frame(state._replace(height=30)))
+    silent = arrived(state, shown._replace(hosts=(gone._replace(findings=()),)))
+    assert ' no values for 3m ' in frame(silent)[3]
     assert '1 without values' in lines[0]
     state, effects = update_fleet(update_fleet(state, KeyPressed('Home'))[0], KeyPressed('Enter'))
     assert not [effect for effect in effects if isinstance(effect, OpenHost)]

@@ -248,7 +248,10 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
         model = next((gpu.model for gpu in host.gpus if gpu.model), '').replace('NVIDIA ', '')
         count = f'{len(host.gpus)} × {safe(model)}' if model else counted(len(host.gpus), 'GPU')
         way = _WAYS.get(host.kind, host.kind)
-        words = ['no current values'] if host.is_gone else [count, f'from {way}']
+        words = [count, f'from {way}']
+        if host.is_gone:
+            age = host.age(_now(state))
+            words = ['no current values' if age is None else f'no values for {age_text(age)}']
     room = area.height - 2 - len(facts)
     if len(pairs) > room:
         words.insert(1, f'1–{room} shown')
