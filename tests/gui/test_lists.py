@@ -211,7 +211,6 @@ def test_problems_are_in_the_order_of_severity_and_say_each_thing_once() -> None
         ('GPU 0,1', 'fan, numa', 2),
     ]
     assert lines[3].reason == 'temperature, max temperature (unknown driver error)'
-    assert lines[3].brief == 'temperature and 1 more (unknown driver error)'
     past = [line._replace(is_current=False) for line in rows[:2]]
     assert len(problem_lines(past)) == 2
 

@@ -41,8 +41,6 @@ class ProblemCount(NamedTuple):
     severity: Severity | None = None
     #: Advice; ``''`` if there is none.
     action: str = ''
-    #: The reason with fewer names of values; ``''`` if it has few.
-    brief: str = ''
     #: Of a line: its subjects (``'GPU 0-7'``), the first of the devices among them, and the number of
     #: values that are missing for the same reason; ``what`` has their names.
     where: str = ''
@@ -131,10 +129,11 @@ def _without_explained(rows: list[ProblemCount]) -> list[ProblemCount]:
         if kind is not None and (row.subject, kind) in values:
             explained.add((row.subject, kind))
             reasons = values[row.subject, kind]
-            listed = [(sorted(names, key=len), why) for why, names in reasons.items()]
-            whole = [_explained(kind, ', '.join(names), why) for names, why in listed]
-            brief = [_explained(kind, _first(names[0], len(names)), why) for names, why in listed]
-            row = row._replace(reason='; '.join(whole), brief='; '.join(brief))
+            texts = [
+                _explained(kind, ', '.join(sorted(names, key=len)), why)
+                for why, names in reasons.items()
+            ]
+            row = row._replace(reason='; '.join(texts))
         kept.append(row)
     return [
         row
@@ -152,10 +151,6 @@ def _explained(kind: ProblemKind, names: str, why: str) -> str:
     return f'{names} unreadable' if kind == 'reset needed' else f'{names} ({cause(why)})'
 
 
-def _first(name: str, count: int) -> str:
-    return name if count == 1 else f'{name} and {count - 1} more'
-
-
 def _line(rows: list[ProblemCount]) -> ProblemCount:
     first = rows[0]
     names = dict.fromkeys(row.what for row in rows)
@@ -166,7 +161,6 @@ def _line(rows: list[ProblemCount]) -> ProblemCount:
         last=max(row.last for row in rows),
         times=max(row.times for row in rows),
         is_current=any(row.is_current for row in rows),
-        brief=plain_reason(first.brief),
         where=subjects_text(row.subject for row in rows),
         device=min(
             (row.subject for row in rows if isinstance(row.subject, DeviceKey)), default=None

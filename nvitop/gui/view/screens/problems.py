@@ -118,14 +118,14 @@ def _draw_card(
     if cell_width(where) <= subject:
         x = left = left + subject
     is_many = line.device is None and not line.is_failure  # the detail has the reasons
-    reason = '' if is_many else safe(line.brief or line.reason)
+    reason = '' if is_many else safe(line.reason)
     text = f'{safe(_what(line))}: {reason}' if reason else safe(_what(line))
     buf.write(x, y, clip(text, max(0, end - x)), text_style)
     buf.write(end + 2, y, time, DIM)
     advice = safe(line.action)
     buf.write(left, y + 1, clip(advice, max(0, buf.width - left)), DIM)
     return (
-        *(('PROBLEM',) if line.brief or cell_width(text) > end - x else ()),
+        *(('PROBLEM',) if cell_width(text) > end - x else ()),
         *(('ADVICE',) if cell_width(advice) > buf.width - left else ()),
     )
 
