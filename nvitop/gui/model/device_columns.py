@@ -302,15 +302,8 @@ def metrics_of(device: DeviceSample, *, is_page: bool) -> tuple[Metric, ...]:
 
 def facts_of(device: DeviceSample) -> list[tuple[str, str]]:
     """Return the labels and texts of the facts on the page of a device; MIG devices have few of them."""
-    texts = [(fact.label, fact.text(device)) for fact in FACTS]
+    texts = [(label, text_of(device)) for label, text_of in FACTS]
     return [each for each in texts if not device.key.is_mig or each[1] != fmt.NOT_AVAILABLE]
-
-
-class Fact(NamedTuple):
-    """A label, and the text of a device."""
-
-    label: str
-    text: Callable[[DeviceSample], str]
 
 
 def _listed(*parts: tuple[str, object]) -> str:
@@ -388,32 +381,32 @@ FACT_METRICS: tuple[str, ...] = (
     'retired_pages_double_bit_ecc',
 )
 
-#: The most important ones first. A short screen shows only the first ones.
-FACTS: tuple[Fact, ...] = (
-    Fact('UUID', lambda device: fmt.format_word(device.info.uuid)),
-    Fact(
+#: Labels, and the texts of a device, the most important ones first. A short screen shows only these.
+FACTS: tuple[tuple[str, Callable[[DeviceSample], str]], ...] = (
+    ('UUID', lambda device: fmt.format_word(device.info.uuid)),
+    (
         'BUS ID',
         lambda device: _listed(('', device.info.bus_id), ('NUMA node', device.info.numa_node)),
     ),
-    Fact('LINK', _all_links),
-    Fact('POWER', _power_limits),
-    Fact(
+    ('LINK', _all_links),
+    ('POWER', _power_limits),
+    (
         'TEMP',
         lambda device: _listed(
             ('slowdown', _measured('°C', device.info.temperature_slowdown_threshold_celsius)),
             ('shutdown', _measured('°C', device.info.temperature_shutdown_threshold_celsius)),
         ),
     ),
-    Fact('MEM TEMP', _memory_thresholds),
-    Fact(
+    ('MEM TEMP', _memory_thresholds),
+    (
         'MEM CLOCK',
         lambda device: _listed(
             ('', _measured('MHz', device.memory_clock_mhz)),
             ('limit', _measured('MHz', device.info.max_memory_clock_mhz)),
         ),
     ),
-    Fact('CLOCK LIMIT', lambda device: fmt.format_reasons(device.clock_event_reasons)),
-    Fact(
+    ('CLOCK LIMIT', lambda device: fmt.format_reasons(device.clock_event_reasons)),
+    (
         'ECC ERRORS',
         lambda device: _listed(
             ('uncorrected', device.total_volatile_uncorrected_ecc_errors),
@@ -421,17 +414,17 @@ FACTS: tuple[Fact, ...] = (
             ('corrected', device.total_volatile_corrected_ecc_errors),
         ),
     ),
-    Fact('REPAIRS', _repairs),
-    Fact('ENERGY', lambda device: fmt.format_energy(device.total_energy_joules)),
-    Fact(
+    ('REPAIRS', _repairs),
+    ('ENERGY', lambda device: fmt.format_energy(device.total_energy_joules)),
+    (
         'CODECS',
         lambda device: _listed(
             ('encoder', _measured('%', device.encoder_utilization_percent)),
             ('decoder', _measured('%', device.decoder_utilization_percent)),
         ),
     ),
-    Fact('MODES', _modes),
-    Fact(
+    ('MODES', _modes),
+    (
         'BOARD',
         lambda device: _listed(
             ('serial', device.info.serial), ('VBIOS', device.info.vbios_version)
