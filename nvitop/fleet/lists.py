@@ -101,6 +101,7 @@ _HOST_COLUMNS = (
     ListColumn('free_gpus', lambda host, _: host.free, 'FREE', lambda host, _: str(host.free or ''), (5,), 1, 'r', look=lambda host, _: 'good'),
     ListColumn('held_gpus', lambda host, _: host.held, 'HELD', lambda host, _: str(host.held or ''), (5,), 1, 'd', look=lambda host, _: 'warning'),
     ListColumn('age_seconds', lambda host, now: rounded(host.age(now), 1)),
+    ListColumn('models', lambda host, _: list(dict.fromkeys(gpu.model.replace('NVIDIA ', '') for gpu in host.gpus if gpu.model)), 'MODEL', sizes=(16,), rank=10, align='<'),
     ListColumn('users', lambda host, _: list(host.users), 'USERS', lambda host, _: users_text(host.users) or _unknown_users(host.gpus), (14,), 3, align='<', look=lambda host, _: _users_look(host.users)),
     ListColumn('findings', lambda host, _: [problem.text for problem in host.problems], 'PROBLEMS', lambda host, now: ', '.join(_problems_of(host, now)), (16, 0), key='f', look=lambda host, now: host.severity or age_look(host.age(now)), align='<'),
     ListColumn('gpu_utilization_percent', lambda host, _: [rounded(gpu.utilization_percent, 1) for gpu in host.gpus]),
@@ -364,7 +365,9 @@ def totals_texts(
         'utilization': f'util {percent_text(sums.utilization_percent)}',
         'memory': f'mem {percent_text(sums.memory_percent)}',
         'power': power_text(sums.power_watts),
-        'age': f'age {age_text(sums.age_seconds)}',
+        'age': f'age {age_text(sums.age_seconds)}'
+        if (sums.age_seconds or 0.0) >= LATE_SECONDS
+        else '',
     }
     return {name: text for name, text in texts.items() if text}
 
