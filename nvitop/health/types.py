@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from nvitop.platforms.nvidia import short_bus_id
@@ -108,17 +109,18 @@ def plain_reason(reason: str) -> str:
 
 
 #: Words in names of values that are written in another way.
-_SPELLING = {
-    **{word: word.upper() for word in ('gpu', 'sm', 'ecc', 'bar1', 'mig', 'numa', 'rx', 'tx')},
-    'pcie': 'PCIe',
-    'nvlink': 'NVLink',
-}
+_UPPER = re.compile(
+    'gpu|gpm|sm|ecc|bar1|mig|mps|numa|dram|sram|pci|id|uuid|vbios|cuda|jpeg|ofa|rx|tx'
+)
+_SPELLING = {'pcie': 'PCIe', 'nvlink': 'NVLink'}
 
 
 def value_words(name: str) -> str:
     """Return the name of a value in words: ``'GPU utilization'`` for ``'gpu_utilization'``."""
     words = name.replace('current_driver_model', 'driver_model').split('_')
-    return ' '.join(_SPELLING.get(word, word) for word in words)
+    return ' '.join(
+        word.upper() if _UPPER.fullmatch(word) else _SPELLING.get(word, word) for word in words
+    )
 
 
 def cause(reason: str) -> str:

@@ -88,7 +88,12 @@ def draw_problems(buf: Buffer, state: AppState, history: History) -> None:
         label = min(max(_LABEL, *(cell_width(name) + 2 for name, _ in facts)), buf.width // 4)
         below = Rect(1, y + 1, buf.width - 2, buf.height - 1 - y)
         used = 1 + draw_facts(buf, below, facts, label if is_wide else 0)
-        devices = [each for each in state.shown.devices if each.key == lines[cursor].device]
+        line = lines[cursor]
+        devices = [
+            each
+            for each in state.shown.devices
+            if each.key == line.device and line.where == f'GPU {each.key.label}' and line.is_failure
+        ]
         if devices and below.height > used + 2:
             ruler = ruler_of(state, history)
             draw_histories(buf, below.inset(0, used, 0, 0), devices, ruler)

@@ -243,7 +243,7 @@ def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
     silent = sum(process.gpu_memory_bytes is None for process in state.rows)
     memory = f'memory of {silent} {"process" if silent == 1 else "processes"} unknown'
     hours: tuple[str, ...] = ()
-    if state.gpu_times and users:
+    if state.gpu_times and users and not state.sums_by_owner:
         since = fmt.format_moment(state.gpu_times_since, state.timestamp)
         hours = (f'GPU-hours since {since}' if state.gpu_times_since else 'GPU-hours of this day',)
     draw_screen_title(
