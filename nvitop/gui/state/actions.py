@@ -204,12 +204,16 @@ def show_variables(state: AppState, event: EnvironmentRead) -> AppState:
     return state._replace(environ=environ._replace(**event._asdict()))
 
 
+def need_secrets(state: AppState) -> str:
+    variables = state.environ.variables
+    if not variables:
+        return 'There are no variables'
+    has_secrets = any(is_secret(name) for name, _ in variables)
+    return '' if has_secrets else 'No name here looks like a secret'
+
+
 def toggle_secrets(state: AppState) -> Result:
     environ = state.environ
-    if not environ.variables:
-        return refuse(state, 'There are no variables')
-    if not any(is_secret(name) for name, _ in environ.variables):
-        return refuse(state, 'No name here looks like a secret')
     environ = environ._replace(reveals_secrets=not environ.reveals_secrets)
     return state._replace(environ=environ), ()
 

@@ -71,6 +71,8 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
     name = state.screen.value
     if state.screen is Screen.METRICS and state.metrics is not None:
         name = f'{name} {state.metrics.pid}'
+    elif state.screen is Screen.ENVIRON:
+        name = f'{name} {state.environ.pid}'
     draw_first_line(buf, state, (*crumbs(state, name), *title_badges(state)))
     ends, x = (0, buf.width - 1), state.margin
     parts = inner.row(0) if inner.height else ()
