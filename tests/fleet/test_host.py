@@ -88,6 +88,13 @@ def test_reading_ignores_what_it_cannot_understand() -> None:
     assert sample.processes == ()
 
 
+def test_names_of_devices_are_safe_to_draw() -> None:
+    labels = {'gpu': '0', 'UUID': 'GPU-1', 'modelName': 'H100\x1b[2J'}
+    (device,) = read_sample('dcgm', [Series('DCGM_FI_DEV_GPU_UTIL', labels, 5.0)]).devices
+    assert device.info.name is not None
+    assert device.info.name.isprintable()
+
+
 def test_a_device_whose_pod_changes_stays_one_device() -> None:
     labels = {'gpu': '0', 'UUID': 'GPU-1', 'pod': 'a', 'namespace': 'ml'}
     series = [

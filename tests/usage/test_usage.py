@@ -327,7 +327,9 @@ def test_small_tables_have_small_units(until: float, joules: float, texts: str) 
     table = Table(('user',))
     table.add(Sums(1200, joules=joules), 'ann')
     report = Report(0, until, ('user',), table.rows(), ('gpu07',), 1)
-    values = report_text(report, 'table').splitlines()[-1].split()
+    lines = report_text(report, 'table').splitlines()
+    assert 'HELD IDLE' not in lines[-2]  # which nobody has
+    values = lines[-1].split()
     assert values == ['ann', *texts.split()]
 
 
