@@ -97,6 +97,7 @@ def test_users_and_jobs_are_listed_with_their_gpus_below() -> None:
 def test_tables_have_what_is_free_and_the_time_above_and_mark_unknown_users(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv('COLUMNS', '80')
     assert main(['--demo', '4', '-1', '--problems', '--ascii']) == 0
     text = capsys.readouterr().out
     assert text.isascii()

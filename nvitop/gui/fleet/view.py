@@ -131,16 +131,17 @@ def draw_report(state: AppState, rows: Sequence[Any], width: int) -> Buffer:
     name, fleet = LISTS[state.screen], fleet_of(state)
     state = state._replace(width=width + _OTHER_PARTS - 2)  # which a report does not have
     answer = [item for item in first_line(state) if item.rank <= _RANKS['gone']]
-    state = state._replace(width=width)
+    state, texts = state._replace(width=width), totals_texts(fleet.sums)
     head = [
         Item((f'NVITOP {state.version}',), TITLE, 0),
         Item((format_timestamp(fleet.fleet.timestamp),), DIM, 1),
         *([Item(('SIMULATED',), BADGE, 0)] if state.sample.simulated else []),
         *(
-            Item((totals_texts(fleet.sums)[part],), DIM, rank)
+            Item((texts[part],), DIM, rank)
             for rank, part in enumerate(
                 ('hosts', 'gpus', 'utilization', 'memory', 'age', 'power'), 2
             )
+            if part in texts  # the age only if it is high
         ),
     ]
     buf = Buffer(width, 5 + max(1, len(rows)))
