@@ -334,7 +334,7 @@ def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
 
     ``users``: only these users, if there are any.
     """
-    lines = [['USER', 'HOST', 'GPU', 'MEMORY', 'IDLE SINCE', 'COMMAND']]
+    lines = [['USER', 'HOST', 'GPU', 'MEM GiB', 'IDLE SINCE', 'COMMAND']]
     total = 0
     for sample in samples:
         held = [process for process in sample.processes if is_idle_holder(process)]
@@ -353,7 +353,7 @@ def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
                     _clipped(user),
                     _clipped(sample.host.hostname),
                     process.key.device.label,
-                    f'{size / (1 << 30):,.1f} GiB',
+                    f'{size / (1 << 30):,.1f}',
                     since,
                     _clipped(process.command or process.name or ''),
                 ]

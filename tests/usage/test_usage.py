@@ -439,10 +439,10 @@ def test_memory_that_is_held_without_use_is_listed() -> None:
     assert [re.sub('  +', '  ', line) for line in lines] == [
         'GPU memory that is held without being used, at 2023-11-14 22:14: 78.0 GiB',
         '',
-        'USER  HOST  GPU  MEMORY  IDLE SINCE  COMMAND',
-        'bob  gpu07  0  60.0 GiB  before 2023-11-14 20:14  python3 train.py',
-        'carol  gpu07  1  16.0 GiB  2023-11-14 22:04  python3 train.py',
-        '(unknown)  gpu07  1  2.0 GiB  2023-11-14 21:14  python3 train.py',
+        'USER  HOST  GPU  MEM GiB  IDLE SINCE  COMMAND',
+        'bob  gpu07  0  60.0  before 2023-11-14 20:14  python3 train.py',
+        'carol  gpu07  1  16.0  2023-11-14 22:04  python3 train.py',
+        '(unknown)  gpu07  1  2.0  2023-11-14 21:14  python3 train.py',
         '',
         'Left out, because their utilization is unknown: 1 process.',
     ]

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from nvitop.gui.term import Terminal
     from nvitop.sampling.types import Sample
 
-#: Pauses (seconds) after failures in a row; the last one is repeated.
-_PAUSES = (5.0, 10.0, 30.0, 60.0)
+#: Minimum pause (seconds) after a failure.
+_PAUSE = 10.0
 #: Time (seconds) that :meth:`FleetReader.stop` waits for the thread.
 _STOP_SECONDS = 0.5
 
@@ -74,7 +74,6 @@ class FleetReader:
         self._is_stopping = False
         self._is_alive = False
         self._interval = interval
-        self._failures = 0
 
     def start(self) -> None:
         """Start the thread. Raises RuntimeError if that is impossible."""
@@ -113,11 +112,8 @@ class FleetReader:
                 words = f'unexpected error: {type(error).__name__}: {printable(str(error))[:200]}'
                 words = error.line if isinstance(error, FleetError) else words
                 event = FleetFailed(words, time.time())
-                self._failures += 1
-                pause = _PAUSES[min(self._failures, len(_PAUSES)) - 1]
-                pause = max(pause, self._interval)
+                pause = max(_PAUSE, self._interval)
             else:
-                self._failures = 0
                 pause = period(self._interval, fleet.seconds)
                 event = FleetArrived(fleet, pause)
             with self._condition:
