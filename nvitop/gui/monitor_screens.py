@@ -19,7 +19,7 @@ from nvitop.gui.state.help_contents import help_lines, monitor_help
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.problems import problem_key
 from nvitop.gui.view.screens.environ import draw_environ, environ_lines, owner_lines
-from nvitop.gui.view.screens.help import draw_columns, draw_help
+from nvitop.gui.view.screens.help import draw_columns, draw_help, meaning_height
 from nvitop.gui.view.screens.main import draw_main_screen
 from nvitop.gui.view.screens.metrics import draw_metrics
 from nvitop.gui.view.screens.problems import detail_height as problem_height
@@ -219,7 +219,7 @@ COLUMN_CHOICE = ScreenSpec(
     menu=('h', 'Space', 'K J', '/', 'n N', 'q'),
     lines=columns_in_order,
     demand=main_demand,
-    margins=lambda _: (2, 0),
+    margins=lambda state: (2, meaning_height(state)),
     texts=lambda state: [
         f'{COLUMNS_BY_NAME[name].title} {COLUMNS_BY_NAME[name].help}'
         for name in columns_in_order(state)

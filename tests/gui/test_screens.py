@@ -449,3 +449,9 @@ def test_looking_back_keeps_jobs_and_the_end_of_the_ruler() -> None:
     assert len([line for line in lines_of(seen) if 'slurm 77' in line]) == len(jobs)
     _, effects = update(seen, MousePressed(5, 5, hit=('time', 99.0)))
     assert effects == (Travel('time', 99.0),)
+
+
+def test_narrow_list_of_columns_has_the_whole_meaning_below() -> None:
+    lines = frame_on('one', 40, 12, 'C', 'Down', 'Down').lines()
+    meaning = ' '.join(line.strip('│ ') for line in lines[-4:])
+    assert 'job, pod, container, unit or session that it belongs to' in meaning

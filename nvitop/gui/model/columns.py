@@ -64,7 +64,7 @@ COLUMNS: tuple[Column, ...] = (
            order='gpu_memory', unit='B', source='the same lists (`usedGpuMemory`)'),
     Column('gpu_memory_percent', '%GPUMEM', (7,), 'GPU memory in percent of device memory', _of_device(lambda row, _: fmt.format_tenths(row.gpu_memory_percent)),
            rank=11, unit='%', source='`MEM GiB` / `memory_total`'),
-    Column('idle', 'IDLE', (4,), 'time since it last used the GPU, from 10 s on; > means at least', _of_device(lambda row, _: fmt.format_idle_time(row.gpu_idle_seconds, is_longer=row.is_idle_longer)),
+    Column('idle', 'IDLE', (4,), 'time without use of the GPU, from 10 s; > means at least', _of_device(lambda row, _: fmt.format_idle_time(row.gpu_idle_seconds, is_longer=row.is_idle_longer)),
            order='idle', rank=5, source='the last reading in which a value of `nvmlDeviceGetProcessUtilization` was not 0'),
     Column('sm', '%SM', (3,), 'share of time its kernels were running', _of_device(lambda row, _: fmt.format_count(row.gpu_sm_utilization_percent)),
            order='sm_utilization', unit='%', source='`nvmlDeviceGetProcessUtilization` (`smUtil`), average since the previous reading'),

@@ -8,7 +8,7 @@ from typing import Sequence
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.table import Column
-from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.buffer import CLASSIC, Buffer, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, TITLE
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.actions import columns_in_order
@@ -18,6 +18,7 @@ from nvitop.gui.state.keymap import HelpEntry
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.table import draw_table
+from nvitop.gui.view.text import draw_message, draw_section
 
 
 def draw_help(buf: Buffer, state: AppState) -> None:
@@ -105,3 +106,13 @@ def draw_columns(buf: Buffer, state: AppState) -> None:
         first=layout.scroll_y,
         cursor=layout.line,
     )
+    y = layout.area.bottom
+    if y < buf.height and layout.line is not None:
+        meaning = COLUMNS_BY_NAME[columns_in_order(state)[layout.line]].help
+        draw_section(buf, y, '')
+        draw_message(buf, Rect(0, y + 1, buf.width, buf.height - 1 - y), meaning)
+
+
+def meaning_height(state: AppState) -> int:
+    """Return the rows of the meaning of a column, which its line cuts on a narrow screen."""
+    return 0 if state.width >= CLASSIC - 4 else 3
