@@ -202,13 +202,19 @@ def test_bar_has_no_notch_no_hole_and_no_empty_track_of_a_small_value(
 
 @pytest.mark.parametrize(
     ('width', 'state'),
-    [(40, 'remapping'), (80, 'busy remap'), (100, 'busy remap'), (160, 'busy remapping')],
+    [
+        (40, 'remapping'),
+        (80, 'busy remap'),
+        (82, 'busy remap'),
+        (100, 'busy remap'),
+        (160, 'busy remapping'),
+    ],
 )
 def test_word_of_a_problem_is_shown_at_any_width(width: int, state: str) -> None:
     wrong = gpu(0, 'A', gpu_utilization_percent=50, remapped_rows_pending=True)
     sample = machine(wrong, processes=(process(wrong, 1, 'x'),))
     assert f'0! {state} ' in panel(sample, width, history=device_history_of(sample)).lines()[2]
-    if width >= 100:
+    if width >= 82:
         full = panel(sample, width, full=True).lines()[4]
         assert '│ busy remap ' in full
 
@@ -503,6 +509,13 @@ def test_host_without_values_says_so() -> None:
     text = '\n'.join(lines_of(state_on(sample._replace(host=nothing), 120, 60)))
     assert 'CPU and memory of this host are not reported' in text
     assert 'not reported' not in '\n'.join(lines_of(state_on(sample, 120, 60)))
+
+
+def test_core_that_is_fully_used_is_seen_among_many() -> None:
+    host = SAMPLES['h100x8'].host._replace(cpu_core_percents=(0.0,) * 200 + (100.0,))
+    lines = lines_on(SAMPLES['h100x8']._replace(host=host), 120, 60)
+    (cores,) = [line for line in lines if ' CORES ' in line]
+    assert cores.partition(' CPU ')[0].rstrip().endswith('▁▇')
 
 
 @pytest.mark.parametrize(
