@@ -83,20 +83,14 @@ FLEET_KEYS = Keymap((*_BINDINGS, *leaving(_BINDINGS, navigation.go_back)))
 _SIGNS = HelpGroup(
     'Signs',
     (
-        HelpEntry('▁▂▃▄▅▆▇', 'utilization of one GPU, from 0 % to 100 %', Style(Role.UTILIZATION)),
+        HelpEntry('▁▂▃▄▅▆▇', 'utilization of one GPU, 0 to 100 %', Style(Role.UTILIZATION)),
         HelpEntry('·', 'free; z: free and asleep', IDLE),
         HelpEntry('▁', 'held', Style(Role.HELD)),
         HelpEntry('×', 'broken; a bar in amber has a warning', ERROR),
         HelpEntry('?', 'no exporter reports its utilization', DIM),
-        HelpEntry(
-            'HELD',
-            f'GPUs with half of their memory idle for {HELD_SECONDS / 60:.0f} minutes',
-            PLAIN,
-        ),
-        HelpEntry('FREE', 'GPUs that no process holds, without critical findings', PLAIN),
-        HelpEntry(
-            'gpu1-4', 'neighbors whose GPUs are all free, if hosts have too little room', PLAIN
-        ),
+        HelpEntry('HELD', f'half their memory idle for {HELD_SECONDS / 60:.0f} minutes', PLAIN),
+        HelpEntry('FREE', 'without processes, and not broken', PLAIN),
+        HelpEntry('gpu1-4', 'hosts whose GPUs are all free, as one row', PLAIN),
     ),
 )
 _OTHER_HELP = (
