@@ -74,14 +74,15 @@ class _Page:
         self.host = FleetHost(name, kind, selector=selector)
         self.series: list[Series] = []
         self.findings: dict[str, FaultSeverity] = {}
-        self.uuids: set[str] = set()
         self._labels = _OWN_PLACE if kind == 'own' else _DCGM_PLACE
         self._words: dict[tuple[str, ...], _Words] = {}
 
-    def add(self, row: Series) -> None:
-        """Take a series."""
-        self.series.append(row)
-        self.uuids.add(row.labels.get('uuid') or row.labels.get('UUID', ''))
+    @property
+    def uuids(self) -> set[str]:
+        """The UUIDs of its GPUs, in lower case."""
+        labels = [row.labels for row in self.series]
+        uuids = {each.get('uuid') or each.get('UUID', '') for each in labels}
+        return {uuid.lower() for uuid in uuids if uuid}
 
     def words_of(self, row: Series) -> _Words:
         """Return the words about the device of a series."""
@@ -122,20 +123,20 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
     down: list[tuple[str, str, str]] = []
     jobs: set[str] = set()
     times: dict[str, float] = {}
-    names_of_places: dict[str, str] = {}
+    names_of_instances: dict[str, str] = {}
     simulated: set[str] = set()
     rows, host_labels = [row for row in series if math.isfinite(row.value)], scope.host_labels
     # In Kubernetes, "pod" names the pod of the exporter if the other label exists.
     prefix = 'exported_' if any('exported_pod' in row.labels for row in rows) else ''
     for row in rows:
         selector = _selector(row.labels, host_labels)
-        name, place = host_name(*selector), host_name(INSTANCE, row.labels.get(INSTANCE, ''))
+        name, instance = host_name(*selector), row.labels.get(INSTANCE, '')
         mark = row.labels.get(ROW, '')
         if mark == 'down':
-            down.append((row.labels.get('job', ''), name, place))
+            down.append((row.labels.get('job', ''), name, host_name(INSTANCE, instance)))
             continue
         jobs.add(row.labels.get('job', ''))
-        names_of_places.setdefault(place, name)
+        names_of_instances.setdefault(instance, name)
         if mark == 'time':
             times[name] = max(times.get(name, 0.0), row.value)
         elif mark == 'seen':
@@ -151,14 +152,16 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
                 pages['dcgm'][name] = _Page(name, 'dcgm', selector)
             _add_dcgm(pages['dcgm'][name], row, prefix)
     own = pages['own']
-    uuids = {uuid.lower() for page in own.values() for uuid in page.uuids if uuid}
+    uuids = {uuid for page in own.values() for uuid in page.uuids} if pages['dcgm'] else set()
     for name, page in pages['dcgm'].items():
-        if name not in own and uuids.isdisjoint(uuid.lower() for uuid in page.uuids):
+        if name not in own and uuids.isdisjoint(page.uuids):
             own[name] = page
     for name in simulated & own.keys():
         own[name].findings[SIMULATED.words] = SIMULATED.severity
     hosts = [_host_of_page(page, times.get(name, 0.0)) for name, page in own.items()]
     shown = set(own)
+    # Exporters of a host have different ports.
+    names_of_places = {host_name(INSTANCE, i): name for i, name in names_of_instances.items()}
     for job, name, place in down:
         name = names_of_places.get(place, name)
         # A host may have a second exporter that responds.
@@ -182,7 +185,7 @@ def _selector(labels: Mapping[str, str], host_labels: Iterable[str]) -> tuple[st
 
 
 def _add_own(page: _Page, row: Series) -> None:
-    page.add(row)
+    page.series.append(row)
     labels = row.labels
     if row.name == 'nvitop_last_collect_success':
         if not row.value:
@@ -214,7 +217,7 @@ def _add_own(page: _Page, row: Series) -> None:
 
 
 def _add_dcgm(page: _Page, row: Series, prefix: str) -> None:
-    page.add(row)
+    page.series.append(row)
     words, labels = page.words_of(row), row.labels
     if labels.get(ROW) == 'past':
         words.past = row.value
