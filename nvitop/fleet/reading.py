@@ -185,7 +185,6 @@ def _selector(labels: Mapping[str, str], host_labels: Iterable[str]) -> tuple[st
 
 
 def _add_own(page: _Page, row: Series) -> None:
-    page.series.append(row)
     labels = row.labels
     if row.name == 'nvitop_last_collect_success':
         if not row.value:
@@ -214,6 +213,8 @@ def _add_own(page: _Page, row: Series) -> None:
         words = page.words_of(row)
         values = words.memory if row.name == 'nvitop_user_gpu_memory_bytes' else words.processes
         values[printable(labels['user'])] = row.value
+    else:
+        page.series.append(row)
 
 
 def _add_dcgm(page: _Page, row: Series, prefix: str) -> None:

@@ -367,7 +367,7 @@ INSTANCE = 'instance'
 _OWN_NAMES = frozenset(
     f'nvitop_{name}'
     for name in (
-        *('gpu_up', 'gpu_asleep', 'gpu_state', 'gpu_health', 'gpu_missing', 'gpu_info'),
+        *('gpu_up', 'gpu_asleep', 'gpu_health', 'gpu_missing', 'gpu_info'),
         'gpu_problem_info',
         *('gpu_utilization_ratio', 'gpu_memory_used_bytes', 'gpu_memory_total_bytes'),
         *('gpu_power_usage_watts', 'gpu_power_limit_watts', 'gpu_temperature_celsius'),
@@ -422,6 +422,7 @@ def fleet_query(scope: Scope) -> str:
             marked(f'max by ({host}) (max_over_time(({times})[{GONE_SECONDS:.0f}s:60s]))', 'seen'),
             *past,
             marked(f'{vector(["up"], scope.match)} == 0', 'down'),
+            f'{vector(["nvitop_gpu_state"], scope.match)} == 1',  # of five states
             # Last: a server evaluates the left side of each "or" again.
             vector((*_OWN_NAMES, *_with_renamed(_DCGM_NAMES)), scope.match),
         )

@@ -180,6 +180,7 @@ def test_hosts_without_values_are_down_gone_or_forgotten() -> None:
 def test_findings_of_a_gpu_are_each_listed_once() -> None:
     fleet = read(
         own('gpu_up', 0),
+        own('gpu_up', 1, gpu='1'),
         own('gpu_health', 3, kind='lost'),
         own('gpu_health', 2, gpu='1', kind='hot'),
         own('gpu_health', 1, gpu='1', kind='power_cap'),
@@ -249,6 +250,7 @@ def test_owners_come_from_labels_of_processes_or_pods() -> None:
     sample = Sample(NOW, devices=(device_sample(0),), processes=(process,))
     assert [user.name for user in read_sample(sample, 'own').users] == ['ann']
     fleet = read(
+        *(own('gpu_up', 1, gpu=gpu) for gpu in '012'),
         own('gpu_owner_info', 1, user='ann', owner_kind='slurm', owner_id='42', owner_name=''),
         own(
             'gpu_owner_info', 1, gpu='1', user='bob', owner_kind='tmux', owner_id='', owner_name='x'
@@ -330,7 +332,7 @@ def test_query_is_short_and_quotes_the_selector() -> None:
     query = fleet_query(make_settings({'match': '{cluster="a}", rack=~"r[12]"}'}).scope)
     assert len(query) < 2500
     assert ',,' not in fleet_query(Scope())
-    assert query.count('",cluster="a}", rack=~"r[12]"') == 12
+    assert query.count('",cluster="a}", rack=~"r[12]"') == 13
 
 
 def test_label_of_the_user_names_hosts_in_natural_order() -> None:
