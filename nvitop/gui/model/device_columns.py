@@ -176,7 +176,7 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
     Column('name', 'NAME', (8, 16, 28), 'product name if there are different ones; profile of a MIG device', _name, align='<', gap=1, rank=5),
     Column('state', 'STATE', (7, 11, 16), 'what it is doing; see [STATE](monitor.md#gpus)', _state, align='<'),
     Column('user', 'USER', (8, 20), 'the user with the most memory, and the number of others', _user, align='<', gap=2, rank=2),
-    Column('job', 'JOB', (12, 20, 32), 'the job, pod or container with the most memory, or the command if it belongs to none', _job, align='<', rank=8, gap=2),
+    Column('job', 'JOB', (12, 20, 40), 'the job, pod or container with the most memory, or the command if it belongs to none', _job, align='<', rank=8, gap=2),
     Column('memory_bar', '', (4, 10, 10, 16), 'used memory in percent', _memory_bar, align='<', gap=2, rank=4),
     Column('memory', 'MEM GiB', (7, 9), 'used memory, and with enough room all memory; `shared`: that of a MIG device that uses the same memory', _memory, source='`memory_used`, `memory_total`'),
     Column('utilization', 'UTIL', (4,), 'share of time in which a kernel ran; `-`: it is not measured, and the history is that of the memory', _utilization, gap=2, source='`gpu_utilization`'),

@@ -11,7 +11,7 @@ from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.table import Item
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, WARNING, Style
-from nvitop.gui.render.width import cell_width, safe
+from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.health import (
     KINDS,
     DeviceState,
@@ -29,6 +29,8 @@ from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 FREE = 'free'
 #: Words of a device that processes use.
 _BUSY = ('busy', 'in use')
+#: Maximum width of a command in place of a job, for which columns do not grow.
+_COMMAND = 24
 #: Time (seconds) since its last use for which a process still counts as using a device.
 _RECENT_SECONDS = 60.0
 
@@ -214,7 +216,7 @@ def _users_of(
         owner = process.owner
         if owner is None or owner.is_plain:
             command = fmt.format_command(process.command, process.status, name=process.name)
-            job = fmt.what_runs(command)
+            job = clip(fmt.what_runs(command), _COMMAND)
         else:
             job = safe(owner.group)
         texts = tuple(

@@ -164,7 +164,7 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
         'state': _rounded(widest['state'], 10) if lines == 1 else _rounded(widest['word'], 8),
         # The problem and facts are below.
         'user': _rounded(widest['user'], least),
-        'job': _rounded(jobs, 24 if lines > 1 else 8) if jobs or lines > 1 else 0,
+        'job': _rounded(jobs, min(40, max(24, width // 6)) if lines > 1 else 8 if jobs else 0),
         'power': power_width(rows),
     }
     # The index is above those of the processes.

@@ -43,13 +43,10 @@ def draw_host(
     left = 2 + buf.write(2, area.y, f' {title} ', TITLE)
     room = area.width - left - 4
     parts = _parts(host, is_alone)
+    if _cells(parts) > room:  # without bars
+        parts = [[part[0], (part[-1][0].strip(), part[-1][1])] for part in parts]
     while len(parts) > 1 and _cells(parts) > room:
-        bars = [i for i, part in enumerate(parts) if len(part) > 2]
-        if bars:
-            (label, style), *_, (value, plain) = parts[bars[-1]]
-            parts[bars[-1]] = [(label, style), (value.strip(), plain)]
-        else:
-            parts.pop()
+        parts.pop()
     x = area.width - 3 - _cells(parts)
     if parts and x > left:
         x += buf.write(x, area.y, ' ')
