@@ -78,6 +78,8 @@ class GpuRow(NamedTuple):
         word, seconds = self.state
         if word == 'not permitted':
             return 'denied'  # the reason has the words
+        if self.device.is_failing and self.finding is not None:
+            return self.finding.mark
         if word == 'unknown':
             return ''
         if self.is_claimed:
