@@ -96,7 +96,6 @@ _HOST_COLUMNS = (
     ListColumn('memory_used_bytes', lambda host, _: rounded(host.memory_used_bytes), 'MEM GiB', lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes), (9,), 7, 'm'),
     ListColumn('memory_total_bytes', lambda host, _: rounded(host.memory_total_bytes)),
     ListColumn('power_watts', lambda host, _: rounded(host.power_watts, 1), 'POWER kW', lambda host, _: 'N/A' if host.power_watts is None else f'{host.power_watts / 1e3:.1f}', (8,), 9, 'p'),
-    ListColumn('power_limit_watts', lambda host, _: rounded(host.power_limit_watts, 1)),
     ListColumn('temperature_celsius', lambda host, _: rounded(host.temperature_celsius), 'TEMP', lambda host, _: temperature_text(host.temperature_celsius), (5,), 5, 't'),
     ListColumn('free_gpus', lambda host, _: host.free, 'FREE', lambda host, _: str(host.free or ''), (5,), 1, 'r', look=lambda host, _: 'good'),
     ListColumn('held_gpus', lambda host, _: host.held, 'HELD', lambda host, _: str(host.held or ''), (5,), 1, 'd', look=lambda host, _: 'warning'),

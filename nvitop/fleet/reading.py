@@ -289,7 +289,7 @@ def _gpus(name: str, sample: Sample) -> Iterator[tuple[DeviceSample, FleetGpu]]:
         if index in divided and not device.key.is_mig:
             continue
         whole = gpus.get(index, device)
-        watts, limit = whole.power_usage_mw, whole.power_limit_mw
+        watts = whole.power_usage_mw
         yield (
             device,
             FleetGpu(
@@ -301,7 +301,6 @@ def _gpus(name: str, sample: Sample) -> Iterator[tuple[DeviceSample, FleetGpu]]:
                 memory_used_bytes=device.memory_used_bytes,
                 memory_total_bytes=device.info.memory_total_bytes,
                 power_watts=None if watts is None else watts / 1000,
-                power_limit_watts=None if limit is None else limit / 1000,
                 temperature_celsius=whole.temperature_celsius,
             ),
         )

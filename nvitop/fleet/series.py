@@ -370,7 +370,7 @@ _OWN_NAMES = frozenset(
         *('gpu_up', 'gpu_asleep', 'gpu_health', 'gpu_missing', 'gpu_info'),
         'gpu_problem_info',
         *('gpu_utilization_ratio', 'gpu_memory_used_bytes', 'gpu_memory_total_bytes'),
-        *('gpu_power_usage_watts', 'gpu_power_limit_watts', 'gpu_temperature_celsius'),
+        *('gpu_power_usage_watts', 'gpu_temperature_celsius'),
         *('user_gpu_processes', 'user_gpu_memory_bytes', 'gpu_owner_info'),
         *('last_collect_success', 'last_collect_timestamp_seconds', 'simulation_info'),
     )

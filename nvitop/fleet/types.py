@@ -107,7 +107,6 @@ class FleetGpu(NamedTuple):
     memory_total_bytes: float | None = None
     #: Power and temperature of the whole GPU.
     power_watts: float | None = None
-    power_limit_watts: float | None = None
     temperature_celsius: float | None = None
     findings: tuple[FleetFinding, ...] = ()
     uses: tuple[FleetUse, ...] = ()
@@ -184,11 +183,6 @@ class FleetHost(NamedTuple):
     def power_watts(self) -> float | None:
         """Power of all its GPUs; MIG devices share that of their GPU."""
         return total({gpu.gpu: gpu.power_watts for gpu in self.gpus}.values())
-
-    @property
-    def power_limit_watts(self) -> float | None:
-        """Power limits of all its GPUs."""
-        return total({gpu.gpu: gpu.power_limit_watts for gpu in self.gpus}.values())
 
     @property
     def temperature_celsius(self) -> float | None:
