@@ -67,7 +67,11 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         left = history_x(area.width)
         draw_ruler(buf, Rect(area.x + left, y, area.width - left, 1), ruler)
         lines = max(1, min(_MOST_LINES, (area.height - 1) // len(series)))
-        draw_series(buf, area.inset(0, 1, 0, 0), series, lines, ruler)
+        # The first ones have the lines that are left.
+        taller = area.height - 1 - lines * len(series) if 1 < lines < _MOST_LINES else 0
+        upper, lower = area.inset(0, 1, 0, 0).split_top(taller * (lines + 1))
+        draw_series(buf, upper, series[:taller], lines + 1, ruler)
+        draw_series(buf, lower, series[taller:], lines, ruler)
 
 
 def _facts(process: ProcessSample, width: int) -> list[tuple[str, str]]:
