@@ -164,7 +164,7 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
         'state': _rounded(widest['state'], 10) if lines == 1 else _rounded(widest['word'], 8),
         # The problem and facts are below.
         'user': _rounded(widest['user'], least),
-        'job': _rounded(jobs, min(40, max(24, width // 6)) if lines > 1 else 8 if jobs else 0),
+        'job': _rounded(jobs, min(40, max(24, width // 5 + 1)) if lines > 1 else 8 if jobs else 0),
         'power': power_width(rows),
     }
     # The index is above those of the processes.
@@ -316,8 +316,10 @@ def _draw_facts_below(
     advice: list[str] = []
     if row.advice and row.is_wrong and area.height > 1:
         # Above the bar of the next GPU only if there is no other way.
-        brief = row.advice.partition('. ')[0]
+        brief, dot, rest = row.advice.partition('. ')
         narrow = [wrap(text, bar - x) for text in (row.advice, brief)]
+        if dot:  # each sentence in lines of its own
+            narrow.insert(0, [*wrap(f'{brief}.', bar - x), *wrap(rest, bar - x)])
         wide = wrap(brief, right - x, area.height - 1)
         advice = next((lines for lines in narrow if len(lines) < area.height), wide)
     bottom = area.bottom - len(advice)
