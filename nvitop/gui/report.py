@@ -126,7 +126,8 @@ def draw_report(
     head, stamp, notes = _head(sample, version), _stamp(sample), _finding_lines(found, width)
     heads = [[*head, *stamp]]
     if not all(fit(heads[0], width - 2, 2)):
-        heads = [stamp, head]
+        is_whole = all(fit(head, width - 2, 2))
+        heads = [stamp, head] if is_whole else [[*stamp, *head[3:]], head[:3]]
     if not all(fit(head, width - 2, 2)[:3]):  # the versions are never left out
         heads = [stamp, head[:1] + head[3:], *([item] for item in head[1:3])]
     answer = list(answers(rows))

@@ -63,13 +63,17 @@ def test_report_has_idle_times_and_jobs_only_if_there_are_any() -> None:
     assert any(line.split()[1:3] == ['GPU', 'STATE'] for line in asleep)
 
 
-@pytest.mark.parametrize(('width', 'height'), [(40, 0), (80, 0), (80, 22), (80, 50), (160, 0)])
+@pytest.mark.parametrize(
+    ('width', 'height'), [(40, 0), (70, 0), (80, 0), (80, 22), (80, 50), (160, 0)]
+)
 def test_report_always_has_the_time(width: int, height: int) -> None:
     lines = report(SAMPLES['h100x8'], width, height=height)
     time = format_timestamp(SAMPLES['h100x8'].timestamp)
     (y,) = [y for y, line in enumerate(lines) if time in line]
     assert ('NVITOP' in lines[y]) == (width == 160)
     assert lines[y].startswith('╰' if height == 22 else ' ')
+    simulated = SAMPLES['h100x8']._replace(simulated='dgx')
+    assert any('SIM' in line for line in report(simulated, width, height=height))
 
 
 def test_filtered_report_shows_how_many_processes_match() -> None:
