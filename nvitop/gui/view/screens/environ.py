@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from nvitop.basics.masking import MASK, is_secret
 from nvitop.gui.render.buffer import Buffer
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from nvitop.owner.types import Layer
 
 _NAME = Style(Role.HEADING, bold=True)
-_BEST = Style(Role.TEXT, bold=True)
 #: Cells that the source of an owner keeps.
 _SOURCE_WIDTH = 24
 #: Maximum number of characters of a value that can be scrolled into view.
@@ -37,16 +36,6 @@ _SOURCES = {
 }
 
 
-class OwnerLine(NamedTuple):
-    """A line about the owner of the process."""
-
-    text: str
-    #: Where it was read, who can make it up, and its full ID.
-    source: str
-    #: Whether this layer owns the process.
-    is_owner: bool = False
-
-
 def environ_lines(environ: EnvironState) -> tuple[tuple[str, str], ...]:
     """Return names and values as they are shown, in order. The text is not safe to draw yet."""
     variables = environ.variables or ()
@@ -55,18 +44,14 @@ def environ_lines(environ: EnvironState) -> tuple[tuple[str, str], ...]:
     return tuple((name, MASK if value and is_secret(name) else value) for name, value in variables)
 
 
-def owner_lines(state: AppState) -> tuple[OwnerLine, ...]:
-    """Return the lines above the variables: what the process belongs to, as far as there is room."""
+def owner_lines(state: AppState) -> list[tuple[str, str]]:
+    """Return what the process belongs to, as far as there is room, and where each part was read."""
     environ = state.environ
     if environ.owner is None:
-        lines = [OwnerLine('Owner', environ.no_owner)] if environ.no_owner else []
+        lines = [('Owner', environ.no_owner)] if environ.no_owner else []
     else:
-        best = environ.owner.layer
-        lines = [
-            OwnerLine(str(layer), _source_text(layer), layer is best)
-            for layer in environ.owner.layers
-        ]
-    return tuple(lines[: state.height // _OWNER_SHARE])
+        lines = [(str(layer), _source_text(layer)) for layer in environ.owner.layers]
+    return lines[: state.height // _OWNER_SHARE]
 
 
 def _source_text(layer: Layer) -> str:
@@ -87,12 +72,13 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
     title, brief = (f'Environment of {which}{environ.pid}' for which in ('process ', ''))
     draw_screen_title(buf, state, (title, brief), [[safe(environ.user)] if environ.user else []])
     owners = owner_lines(state)
-    longest = max((cell_width(safe(line.text)) for line in owners), default=0)
+    longest = max((cell_width(safe(text)) for text, _ in owners), default=0)
     width = max(0, min(longest, buf.width - _SOURCE_WIDTH))
-    for y, owner in enumerate(owners, 1):
-        buf.write(1, y, clip(safe(owner.text), width), _BEST if owner.is_owner else PLAIN)
+    best = '' if environ.owner is None else str(environ.owner.layer)
+    for y, (text, source) in enumerate(owners, 1):
+        buf.write(1, y, clip(safe(text), width), PLAIN._replace(bold=text == best))
         x = 1 + width + 2
-        buf.write(x, y, clip(safe(owner.source), max(0, buf.width - x)), DIM)
+        buf.write(x, y, clip(safe(source), max(0, buf.width - x)), DIM)
     if environ.variables:
         draw_section(buf, 1 + len(owners), _summary(state))
     if environ.error or not environ.variables:
