@@ -30,8 +30,8 @@ _DEVICE_METRICS = (PROCESS_TRAFFIC, 'power_usage', 'sm_clock')
 _LABEL, _COMMAND_LINES, _MOST_LINES = 12, 4, 6
 #: Why metrics that are measured only while the screen shows them have no earlier values.
 _WHY_GAP = 'measured only while this page is open'
-#: Minimum width of a screen with the name of the GPU in its title, and maximum width of the name.
-_WITH_NAME, _NAME_WIDTH = 100, 24
+#: Maximum width of the name of the GPU in the title.
+_NAME_WIDTH = 24
 _UTILIZATION, _MEMORY, _OTHER = Style(Role.UTILIZATION), Style(Role.MEMORY), Style(Role.OTHER)
 
 
@@ -43,11 +43,9 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
     process = next((p for p in state.shown.processes if p.key == key), None)
     device = next((d for d in state.shown.devices if d.key == key.device), None)
     title = f'{key.pid} on GPU {key.device.label}'
-    forms = [f'Process {title}', title]
-    if device is not None and device.info.name is not None and buf.width >= _WITH_NAME:
-        name = fmt.format_device_name(device.info.name, _NAME_WIDTH)
-        forms.insert(0, f'Process {title} ({name})')
-    draw_screen_title(buf, state, forms)
+    name = None if device is None else device.info.name
+    notes = [] if name is None else [[fmt.format_device_name(name, _NAME_WIDTH)]]
+    draw_screen_title(buf, state, [f'Process {title}', title], notes)
     y = 1
     if process is None:
         text = clip(_why_missing(state, key, device), buf.width - 2)
