@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 from nvitop.basics.masking import is_secret
 from nvitop.basics.metrics import METRICS_BY_NAME
@@ -32,10 +32,6 @@ from nvitop.gui.state.lists import LIST_ORDERS, list_sort, panel_rows, relist, s
 from nvitop.gui.state.problems import Tally, count_problems
 from nvitop.health import findings
 from nvitop.sampling.types import HostProcessSample, ProcessSample
-
-if TYPE_CHECKING:
-    pass
-
 
 #: Minutes shown by the width of a history; 0: two seconds per cell.
 TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
