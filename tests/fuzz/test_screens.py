@@ -97,7 +97,8 @@ def check_frame(seed: int) -> None:
     buffer = draw_frame(state, history)
     assert_is_drawn_inside(buffer, state)
     if state.screen is Screen.MAIN and not state.view.ascii:
-        for line in buffer.lines()[1:-1]:  # nothing is drawn over the borders
+        # Nothing is drawn over the borders but a long notice, over the last lines.
+        for line in buffer.lines()[1 : -(height // 3) if state.notices else -1]:
             assert (line[:1] in '│├╭╰*', line[-1:] in '│┤╮╯') == (True, True), line
     if state.view.ascii:
         buffer = to_ascii(buffer)

@@ -333,6 +333,7 @@ def _draw_facts_below(
         used[fact.below] += 1
         width = power_width(rows) if fact.metric == 'power_usage' else fact.width
         start = place.right - width if place.column.align == '>' else place.x
+        width = min(width, right - start)
         if any(is_known(each.device, fact.metric) for each in alike):
             cell = Placed(place.column._replace(align=fact.align), start, width)
             draw_cell(buf, start, y, cell, fact.text(row, width), PLAIN)

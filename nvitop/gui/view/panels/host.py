@@ -92,7 +92,8 @@ def _draw_below(
         draw_uprights(buf, y, ends)
     cells = inside(area.width)
     if host.hostname and host.cpu_percent is None and host.memory_used_bytes is None:
-        buf.write(cells.x, area.y, 'CPU and memory of this host are not reported', DIM)
+        words = 'CPU and memory of this host are not reported'
+        buf.write(cells.x, area.y, clip(words, cells.width), DIM)
         return
     if graph is None:  # no GPU has a history, nor a ruler
         graph = Cells(cells.x + len('CPU '), cells.width - len('CPU '))
