@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import select
 import signal
 import sys
 import threading
@@ -31,7 +32,6 @@ _FORWARDED = {
     for name in ('HUP', 'INT', 'QUIT', 'TERM', 'USR1', 'USR2', 'WINCH', 'TSTP', 'CONT')
     if hasattr(signal, f'SIG{name}')
 }
-_SET_PARENT_DEATH_SIGNAL = 1
 
 
 def continue_in_child() -> Callable[[int], None]:
@@ -59,7 +59,7 @@ def continue_in_child() -> Callable[[int], None]:
         _wait(child, reading, watched, forwards_all=not has_terminal)
     if child == 0:
         os.close(reading)
-        _end_with(parent)
+        _end_with_parent(writing, given)
         if not has_terminal:
             os.setpgid(0, 0)
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
@@ -81,20 +81,38 @@ def _given_descriptors() -> list[int]:
     return given
 
 
-def _end_with(parent: int) -> None:
-    """Have the kernel kill this process if its parent is killed."""
-    import ctypes  # the binding of NVML imports it anyway
+def _end_with_parent(writing: int, given: list[int]) -> None:
+    """End when the parent has ended or a signal says so, without the descriptors that were given.
 
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
+    A process with a thread that hangs keeps its descriptors otherwise, and who reads them waits.
+    """
+
+    def wait() -> None:
+        poll = select.poll()
+        poll.register(writing, 0)  # an error if nobody reads any more
+        poll.poll()
+        _close(given)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def end(number: int, _frame: object) -> None:
+        _close(given)
+        _end_by(number)
+
+    with contextlib.suppress(RuntimeError):  # no more threads
+        threading.Thread(target=wait, daemon=True).start()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, end)
+
+
+def _close(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
 
 
 def _send_status(parent: int, writing: int, given: list[int], status: int) -> None:
-    for descriptor in given:
-        with contextlib.suppress(OSError):
-            os.close(descriptor)
+    _close(given)
     with contextlib.suppress(OSError):  # the parent was killed
         os.write(writing, bytes([status & 0xFF]))
         if os.getppid() == parent:

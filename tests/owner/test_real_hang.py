@@ -10,6 +10,7 @@ import ctypes
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -178,6 +179,34 @@ def test_checks_that_overlap_leave_one_process(disk: FrozenDisk, function: str, 
     assert all('no response' in output for output in outputs), outputs
     assert {check.returncode for check in checks} == {2 if gpu else 3}
     assert len(disk.stuck()) == 1
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGKILL])
+def test_who_ends_a_check_early_does_not_wait_for_its_output(
+    disk: FrozenDisk, number: signal.Signals
+) -> None:
+    words = ('nvitop', 'health', '--timeout', '60')
+    command = disk.command('nvmlDeviceGetMemoryInfo*', '5', *words)
+    check = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment(),
+        cwd=disk.home,
+    )
+    parent = psutil.Process(check.pid)
+    wait_until(parent.children, 'the child')
+    (child,) = parent.children()
+    wait_until(lambda: 'D' in thread_states(child.pid), 'a call that hangs')
+    check.send_signal(number)
+    assert check.communicate(timeout=5.0) == (b'', None)
+    assert check.returncode == -number
+    assert len(disk.stuck()) == 1
+
+
+def thread_states(pid: int) -> str:
+    files = pathlib.Path(f'/proc/{pid}/task').glob('*/stat')
+    return ''.join(file.read_text().rpartition(')')[2].split()[0] for file in files)
 
 
 def test_the_monitor_quits_at_once(disk: FrozenDisk) -> None:
