@@ -96,7 +96,7 @@ def draw_problems(buf: Buffer, state: AppState, history: History) -> None:
         ]
         if devices and below.height > used + 2:
             ruler = ruler_of(state, history)
-            draw_histories(buf, below.inset(0, used, 0, 0), devices, ruler)
+            draw_histories(buf, below.inset(0, used, -1, 0), devices, ruler)
 
 
 def _draw_card(

@@ -233,7 +233,7 @@ def _draw_detail(
         return
     names = devices_text([device.key for device in shown[:graphs]])
     draw_section(buf, below.y, f'History of {names}, all users')
-    inside = below.inset(1, 1, 1, 0)
+    inside = below.inset(1, 1, 0, 0)
     draw_histories(buf, inside, shown[:graphs], ruler_of(state, history))
 
 
