@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop.gui.model import format as f
+from nvitop.gui.model.device_columns import bar_pieces
+from nvitop.gui.render.theme import Role, Style
 
 KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
 
@@ -115,3 +117,22 @@ def test_commands_cut_at_the_same_place_show_what_differs() -> None:
     assert brief == ['python3 pretrain..rank=0', 'python3 pretrai..rank=12', 'python3 -c pass']
     same = f.brief_commands([ranks[0]] * 2, 24)
     assert same == ['python3 pretrain_gpt.p..'] * 2
+
+
+@pytest.mark.parametrize(
+    ('percent', 'width', 'cells'),
+    [
+        (88.8, 4, 3),
+        (85.9, 4, 3),
+        (98.9, 4, 3),
+        (99.0, 4, 4),
+        (84.1, 10, 8),
+        (98.9, 10, 9),
+        (50.0, 0, 0),
+    ],
+)
+def test_a_bar_of_whole_cells_is_full_from_99_percent_on(
+    percent: float, width: int, cells: int
+) -> None:
+    filled = bar_pieces(percent, width, Style(Role.MEMORY))[0][0]
+    assert len(filled) == cells

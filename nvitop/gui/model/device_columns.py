@@ -30,6 +30,8 @@ Pieces = Sequence[Tuple[str, Style]]
 _UTILIZATION, _MEMORY, _TRACK = Style(Role.UTILIZATION), Style(Role.MEMORY), Style(Role.TRACK)
 #: Percentages from which a bar of whole cells has at least an eighth, and at least one cell.
 _LEAST_EIGHTH, _LEAST_SHARE = 0.5, 5.0
+#: Percentage below which the last cell of a bar of whole cells stays empty: such a bar would say full.
+_FULL_SHARE = 99.0
 
 
 def metric_style(metric: Metric) -> Style:
@@ -53,6 +55,8 @@ def bar_pieces(
         return ((fmt.UNKNOWN_MARK * width, DIM),)
     if not is_alone:
         cells = round(max(0.0, min(100.0, percent)) * width / 100)
+        if percent < _FULL_SHARE:
+            cells = min(cells, width - 1)
         cells = max(cells, int(percent >= _LEAST_SHARE and width > 0))
         if not cells and percent >= _LEAST_EIGHTH and width:
             eighth = (fmt.EIGHTHS[0], style._replace(back=Role.TRACK))
