@@ -156,7 +156,7 @@ class FleetHost(NamedTuple):
     measured: float | None = None
     #: Whether it had values within the last hour or is to be scraped, but has none.
     is_gone: bool = False
-    #: In the list of the screen: the hosts that one line stands for, because all their GPUs are free.
+    #: The hosts folded into this line of the list, because all their GPUs are free.
     members: tuple[FleetHost, ...] = ()
 
     @property

@@ -89,7 +89,7 @@ def _end_with_parent(writing: int, given: list[int]) -> None:
 
     def wait() -> None:
         poll = select.poll()
-        poll.register(writing, 0)  # an error if nobody reads any more
+        poll.register(writing, 0)  # POLLERR once the parent has ended
         poll.poll()
         _close(given)
         os.kill(os.getpid(), signal.SIGKILL)
