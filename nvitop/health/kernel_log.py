@@ -35,7 +35,7 @@ _OFF_THE_BUS = 79
 _FALLEN = re.compile(rf'NVRM: GPU (?:at )?{_PLACE}:? (?:GPU )?has fallen off the bus')
 _FALLING = re.compile(rf'NVRM: The NVIDIA GPU {_PLACE}')
 _FALLING_END = 'fallen off the bus'
-_INIT_FAILED = re.compile(rf'NVRM: GPU {_PLACE}: RmInitAdapter failed')
+_INIT_FAILED = re.compile(rf'NVRM: (?:GPU {_PLACE}: )?RmInitAdapter failed')
 _GSP_TIMEOUT = re.compile(r'(?i)NVRM: .*(?:GSP.*heartbeat.*time|heartbeat.*GSP.*time)')
 _ANY_PLACE = re.compile(_PLACE)
 #: Number that the kernel module gives a GPU.
@@ -127,7 +127,7 @@ def _error_in(text: str, moment: float) -> LoggedError | None:
         return LoggedError(moment, _place_of(match[1]), _OFF_THE_BUS)
     match = _INIT_FAILED.search(text)
     if match:
-        return LoggedError(moment, _place_of(match[1]), 0, 'init failed')
+        return LoggedError(moment, _place_of(match[1] or ''), 0, 'init failed')
     if _GSP_TIMEOUT.search(text):
         match = _ANY_PLACE.search(text)
         number = _MODULE_NUMBER.search(text)

@@ -239,6 +239,7 @@ LOGGED = """
 2  NVRM: Xid (PCI:0000:ff:00): 79, pid=0  |  GPU 0000:ff:00: critical: Xid 79:
 0  NVRM: Xid (PCI:0000:ff:00): 31, pid=0  |  ok: 8 GPUs
 2  NVRM: GPU 0000:5a:00.0: RmInitAdapter failed! (0x26)  |  GPU 3: critical: could
+2  NVRM: RmInitAdapter failed! (0x26:0xffff:1266)  |  GPU unknown: critical: could
 2  NVRM: _kgspRpcRecvPoll: GPU0 GSP heartbeat timeout  |  GPU kernel number 0: crit
 2  nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30  |  NVSwitch 0000:c1:00: critical: NVSwitch error 20034 (fatal)
 1  nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 46  |  NVSwitch 0000:c1:00: warning: NVSwitch error 28006 (non-fatal)
