@@ -330,6 +330,8 @@ def _check_permissions() -> Check:
     if closed:
         advice = 'ask for access to the group of these files, or check the rules of the job'
         return Check(f'no access to {", ".join(closed)}: {advice}', 'failed')
+    if stuck_calls.problem:
+        return Check(stuck_calls.problem, 'limited')
     if is_superuser():
         return Check('root: all processes can be seen and signaled')
     mounts = _content('/proc/self/mounts').splitlines()

@@ -55,8 +55,8 @@ class HealthCheck(NamedTuple):
     expected: int = 0
     #: Why nothing is known; ``''``: the driver works.
     error: str = ''
-    #: Whether the driver as a whole hangs, which only a reboot ends.
-    hangs: bool = False
+    #: Whether no GPU can be used: there is no driver, or all of it hangs, which only a reboot ends.
+    is_unusable: bool = False
 
 
 class _Together(Watchdog):
@@ -113,8 +113,8 @@ def check_health(
         names: Devices to check: indices, ``GPU:MIG`` indices, UUIDs, PCI bus IDs or serial numbers.
             ``None``: all. A device that should be listed and is not is missing; any other
             name is an error.
-        expected: Number of GPUs that the driver should list; ``None``: those on the PCI bus, unless
-            ``names`` are given.
+        expected: Number of GPUs that the driver should list: without a driver, none of them works.
+            ``None``: those on the PCI bus, unless ``names`` are given.
         logged: Errors of the kernel log, see :func:`~nvitop.health.kernel_log.read_kernel_log`.
         timeout: Time (seconds) after which a GPU, or the driver, is not responding.
     """
@@ -125,7 +125,14 @@ def check_health(
     if error:
         holder = stuck_calls.find_holder(stuck_calls.DRIVER)
         hangs = holder is not None and holder.seconds > stuck_calls.HANGING_SECONDS
-        return HealthCheck(sample, error=f'the driver does not work: {error}', hangs=hangs)
+        is_absent = bool(expected) and reader.info.is_absent
+        what = f'the driver lists 0 of {expected} GPUs' if is_absent else 'the driver does not work'
+        return HealthCheck(
+            sample,
+            expected=expected or 0,
+            error=f'{what}: {error}',
+            is_unusable=hangs or is_absent,
+        )
     sample = with_logged_events(sample, logged)
     before = None
     if _must_look_twice(sample) and deadline - time.monotonic() > 2 * SECOND_LOOK_SECONDS:

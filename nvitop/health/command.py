@@ -25,6 +25,7 @@ from nvitop.console.arguments import (
 )
 from nvitop.console.driver import simulate
 from nvitop.console.lifecycle import CommandFailure, discard_stdout, writing
+from nvitop.console.messages import print_message
 from nvitop.health.check import HealthCheck, check_health
 from nvitop.health.kernel_log import KMSG, read_kernel_log
 from nvitop.health.rules import (
@@ -35,6 +36,7 @@ from nvitop.health.rules import (
     worst_findings,
 )
 from nvitop.health.types import KINDS, Finding
+from nvitop.platforms import stuck_calls
 from nvitop.sampling.types import Sample
 
 #: Version of the structure of the JSON text.
@@ -90,7 +92,7 @@ def judge(check: HealthCheck, *, ignored: Iterable[str] = (), fail_on: str = 'wa
         wrong = [finding for finding in wrong if finding.severity == 'critical']
     wrong.sort(key=lambda finding: (importance(finding), finding.device))
     status = 'unknown' if check.error else health_status(wrong)
-    return Verdict(check, tuple(wrong), 'critical' if check.hangs else status)
+    return Verdict(check, tuple(wrong), 'critical' if check.is_unusable else status)
 
 
 def format_text(verdict: Verdict) -> str:
@@ -270,7 +272,7 @@ def make_parser() -> ArgumentParser:
         '--expect',
         type=_expected,
         metavar='N',
-        help='require N GPUs; auto: those on the PCI bus (default: auto)',
+        help='require N GPUs, and a loaded driver; auto: those on the PCI bus (default: auto)',
     )
     add(
         '--fail-on',
@@ -330,6 +332,8 @@ def _run(options: argparse.Namespace) -> int:
         simulate(options.demo)
     except CommandFailure as failure:
         raise CommandFailure(str(failure), STATUSES['unknown']) from failure
+    if stuck_calls.problem:
+        print_message(PROGRAM, 'warning', stuck_calls.problem)
     verdict = judge(_check(options), ignored=options.ignore, fail_on=options.fail_on)
     status = exit_status(verdict, options.format)
     try:

@@ -10,6 +10,7 @@ inside a call, and leaves the GPU alone if that process is not going to return.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import struct
@@ -34,6 +35,8 @@ _FLOCK = struct.Struct('hhqqi4x')
 #: The file of this user. Closing it would release its locks. Empty: this process neither locks nor
 #: waits, as with a simulated driver.
 _files: list[int] = []
+#: Why the file cannot be used, in one line; ``''``: it can, or it is not needed.
+problem = ''
 _guard = threading.Lock()
 #: Thread → what it calls.
 _calls: dict[int, Subject] = {}
@@ -62,8 +65,15 @@ def heed() -> None:
     """Lock what this process calls, and leave alone what hangs in other processes."""
     if sys.platform == 'win32':
         return
-    with contextlib.suppress(OSError):
-        _files.append(_open(_path(os.geteuid())))
+    global problem
+    path = _path(os.geteuid())
+    try:
+        _files.append(_open(path))
+    except OSError as error:
+        problem = (
+            f'{path} cannot be used: {error.strerror}; '
+            'if the driver hangs, each command may leave a process'
+        )
 
 
 def process_state(pid: int) -> str:
@@ -179,5 +189,5 @@ def _open(path: str) -> int:
         or status.st_mode & 0o077
     ):
         os.close(file)
-        raise PermissionError(path)
+        raise PermissionError(errno.EPERM, 'not a file of this user alone', path)
     return file

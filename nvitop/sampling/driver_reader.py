@@ -12,6 +12,7 @@ from typing import Callable, Iterable, NamedTuple
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.device.handles import sleeping_gpus, start_nvml
+from nvitop.api.libnvml import _errors
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import system
 from nvitop.platforms import stuck_calls
@@ -55,6 +56,8 @@ class DriverInfo(NamedTuple):
     cuda_driver_version: str | None = None
     #: Why the driver cannot be used, ``''`` if it can.
     error: str = ''
+    #: Whether the reason is that there is no driver: no kernel module or no library.
+    is_absent: bool = False
     #: Why a version is missing.
     problems: tuple[Problem, ...] = ()
     #: Whether it is from files of the kernel: all GPUs sleep, and NVML is not initialized.
@@ -86,7 +89,7 @@ def read_driver_info(
         problems = (*_gap('driver_version', driver), *_gap('cuda_driver_version', cuda))
         return DriverInfo(count, known_value(driver), known_value(cuda), problems=problems)
     except (libnvml.NVMLError, AttributeError, TimeoutError) as error:  # or a broken binding
-        return DriverInfo(error=str(error))
+        return DriverInfo(error=str(error), is_absent=_errors.is_without_driver(error))
 
 
 def _gap(what: str, version: str) -> tuple[Problem, ...]:

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Exit with status 1 if a GPU is not usable, for checks that take a node out of service. If nothing is
 # known about the GPUs, because nvitop is missing or broken or the driver is too busy, print why and
-# succeed. Arguments are passed on: -o 0,1 checks only these GPUs.
+# succeed. Arguments are passed on: -o 0,1 checks only these GPUs; with --expect=8, a driver that is not
+# loaded fails.
 set -u
 PATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}
 export PATH

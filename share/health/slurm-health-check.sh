@@ -4,16 +4,17 @@
 #     HealthCheckProgram=/opt/nvitop/share/nvitop/health/slurm-health-check.sh
 #     HealthCheckInterval=300
 #
-# Only a critical finding drains. If nvitop is missing or broken, or the driver is too busy to answer,
-# nothing is known about the GPUs: this script prints why, exits with status 1, and changes nothing.
+# Only a critical finding drains. If nvitop is missing or broken, or the driver is not loaded or too busy
+# to answer, nothing is known about the GPUs: this script prints why, exits with status 1, and changes
+# nothing. Arguments are passed on: with --expect=8, a driver that is not loaded is a critical finding.
 #
 # Nodes without a gpu in their Gres, and nodes that are down or drained for another reason, are left
 # alone. With NVITOP_RESUME=yes, a node that this script drained is resumed once its GPUs are usable
-# again. It does not if someone has edited the reason: a number at its end is a sum of the text. Slurm passes no environment, so set it in a script of
-# your own:
+# again. It does not if someone has edited the reason: a number at its end is a sum of the text. Slurm
+# passes neither arguments nor an environment, so set them in a script of your own:
 #
 #     #!/bin/sh
-#     NVITOP_RESUME=yes exec /opt/nvitop/share/nvitop/health/slurm-health-check.sh
+#     NVITOP_RESUME=yes exec /opt/nvitop/share/nvitop/health/slurm-health-check.sh --expect=8
 set -u
 PATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}
 export PATH
@@ -23,7 +24,7 @@ reason_for() {
 }
 
 node=${SLURMD_NODENAME:-$(hostname -s)}
-shown=$(nvitop health --format=nagios --fail-on=critical --timeout=20)
+shown=$(nvitop health --format=nagios --fail-on=critical --timeout=20 "$@")
 case $?:$shown in
     0:*) problem= ;;
     # A shell or Python that fails may exit with status 2, too.

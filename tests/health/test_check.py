@@ -9,7 +9,7 @@ from typing import Any, Iterator
 
 import pytest
 
-from nvitop import simulation
+from nvitop import doctor, simulation
 from nvitop.api.system import system
 from nvitop.health import check, is_wrong
 from nvitop.health.command import main
@@ -92,6 +92,7 @@ def test_captured_machines_have_no_findings_but_real_ones(path: pathlib.Path) ->
 def test_a_second_look_shows_what_lasts_and_what_grows(
     machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(type(system()), 'uptime', lambda _self: 1e6)
     machine.set(gpu=1, nvlink_errors=150, pcie_replays=150)
     machine.set(gpu=2, temperature=91)
     assert kinds() == [('hot', 2)]
@@ -193,6 +194,40 @@ def test_a_driver_that_does_not_work_is_unknown(
     ran = health('--format', form, '--timeout', '0.2', '--fail-on', 'critical')
     assert ran.status == (2 if form == 'npd' else 3)
     assert ('no response for' if hangs else 'Driver Not Loaded') in ran.out
+
+
+@pytest.mark.parametrize(
+    ('error', 'expected', 'status'),
+    [
+        ('DRIVER_NOT_LOADED', '8', 2),
+        ('LIBRARY_NOT_FOUND', '8', 2),
+        ('DRIVER_NOT_LOADED', 'auto', 3),
+        ('DRIVER_NOT_LOADED', '0', 3),
+        ('UNKNOWN', '8', 3),
+    ],
+)
+def test_without_a_driver_no_expected_gpu_works(
+    machine: simulation.Machine, error: str, expected: str, status: int
+) -> None:
+    machine.fail('nvml*', error)
+    ran = health('--expect', expected, '--format=nagios')
+    assert ran.status == status
+    assert ('CRITICAL - the driver lists 0 of 8 GPUs: ' in ran.out) == (status == 2)
+
+
+def test_a_lock_file_that_cannot_be_used_is_a_warning(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    monkeypatch.setattr(stuck_calls, '_path', lambda _user: str(tmp_path))
+    monkeypatch.setattr(stuck_calls, 'problem', '')
+    stuck_calls.heed()
+    ran = health()
+    assert (ran.status, ran.out) == (0, 'ok: 8 GPUs\n')
+    assert ran.err == (
+        f'nvitop health: warning: {tmp_path} cannot be used: Is a directory; if the driver hangs, '
+        'each command may leave a process\n'
+    )
+    assert doctor._check_permissions().state == 'limited'
 
 
 @pytest.mark.parametrize(('age', 'status'), [(30, 'unknown'), (90, 'critical')])

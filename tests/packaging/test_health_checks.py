@@ -44,7 +44,7 @@ needs_shell = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell
 @functools.lru_cache(maxsize=None)
 def stand_in(scenario: str) -> str:
     """Return a script that prints what the check of the node prints on a simulated machine."""
-    words = 'health --format=nagios --fail-on=critical --timeout=20'
+    words = 'health --format=nagios --fail-on=critical --timeout=20 --expect=4'
     with simulation.machine(simulation.parse_scenario(scenario, name='node'), processes='none'):
         ran = CommandRun(main, *words.split()[1:])
     return f'[ "$*" = "{words}" ] || exit 9\necho {shlex.quote(ran.out.strip())}\nexit {ran.status}'
@@ -68,10 +68,12 @@ class Node:
         path.write_text(f'#!/bin/sh\n{body}\n')
         path.chmod(0o755)
 
-    def run(self, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, script: str, *arguments: str, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         path = f'{self.home}:/usr/bin:/bin'
         return subprocess.run(
-            [str(HEALTH / script)],
+            [str(HEALTH / script), *arguments],
             env={'PATH': path, 'SLURMD_NODENAME': 'node07', **environment},
             capture_output=True,
             text=True,
@@ -112,7 +114,7 @@ def test_the_health_check_drains_a_node_and_resumes_only_what_it_drained(
 ) -> None:
     node = Node(tmp_path, scenario, state)
     node.install('nvitop', stand_in(scenario))
-    done = node.run('slurm-health-check.sh', NVITOP_RESUME=resume)
+    done = node.run('slurm-health-check.sh', '--expect=4', NVITOP_RESUME=resume)
     assert (done.returncode, done.stderr) == (int(scenario == LOST), '')
     assert node.calls == expected
 

@@ -59,6 +59,11 @@ def is_lost(error: object) -> bool:
     return _has_code(error, _LOST)
 
 
+def is_without_driver(error: object) -> bool:
+    """Return whether there is no driver: its kernel module or its library is missing."""
+    return _has_code(error, {DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND})
+
+
 def is_reset_required(error: object) -> bool:
     """Return whether the GPU must be reset before it can be used."""
     return _has_code(error, {RESET_REQUIRED})

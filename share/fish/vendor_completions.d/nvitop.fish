@@ -140,7 +140,7 @@ complete -c nvitop -n '_shtab_nvitop_using health' -s h -l help -d 'show this he
 complete -c nvitop -n '_shtab_nvitop_using health' -s V -l version -d 'show the version and exit'
 complete -c nvitop -n '_shtab_nvitop_using health' -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
 complete -c nvitop -n '_shtab_nvitop_using health' -s o -s i -l only -l id -x -d 'include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or serial numbers; a missing one is critical'
-complete -c nvitop -n '_shtab_nvitop_using health' -l expect -x -d 'require N GPUs; auto: those on the PCI bus (default: auto)'
+complete -c nvitop -n '_shtab_nvitop_using health' -l expect -x -d 'require N GPUs, and a loaded driver; auto: those on the PCI bus (default: auto)'
 complete -c nvitop -n '_shtab_nvitop_using health' -l fail-on -xka "warning critical" -d 'ignore findings that are less severe (default: warning)'
 complete -c nvitop -n '_shtab_nvitop_using health' -l ignore -x -d 'ignore these kinds of findings, such as pcie_link'
 complete -c nvitop -n '_shtab_nvitop_using health' -l timeout -x -d 'finish within TIME, such as 5 or 500ms, even if the driver hangs (default: 4s)'
