@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
 from nvitop.api import host
 from nvitop.platforms.kernel import is_superuser
 from nvitop.platforms.nvidia import (
+    GpuPower,
+    SleepInfo,
     expected_gpus,
     read_driver_version,
     read_gpu_powers,
@@ -23,7 +25,6 @@ from nvitop.platforms.nvidia import (
 
 if TYPE_CHECKING:
     from nvitop.api.process.facts import HostFacts
-    from nvitop.platforms.nvidia import GpuPower, SleepInfo
 
 
 class Past(NamedTuple):

@@ -5,14 +5,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any, Iterable
 
 import termcolor
 from termcolor import ATTRIBUTES, COLORS, HIGHLIGHTS, RESET
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 __all__ = ['ATTRIBUTES', 'COLORS', 'HIGHLIGHTS', 'RESET', 'can_colorize', 'colored', 'cprint']
 

@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Callable, Generic, TypeVar
 
 T = TypeVar('T')
 R = TypeVar('R')

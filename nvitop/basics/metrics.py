@@ -9,16 +9,15 @@ tests are derived from it.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-if TYPE_CHECKING:
-    #: How often the monitor queries a metric: once, every few seconds, every tick, only while it is
-    #: on the screen, or never (only by name).
-    Tier = Literal['static', 'slow', 'fast', 'shown', 'extended']
-    #: Type of a value: ``list`` is a list of str, ``rows`` a list of tuples.
-    Kind = Literal['int', 'float', 'bool', 'str', 'list', 'rows']
-    #: Type of a value of a process: ``time`` is seconds since the epoch.
-    ProcessKind = Literal['int', 'float', 'str', 'time']
+#: How often the monitor queries a metric: once, every few seconds, every tick, only while it is
+#: on the screen, or never (only by name).
+Tier = Literal['static', 'slow', 'fast', 'shown', 'extended']
+#: Type of a value: ``list`` is a list of str, ``rows`` a list of tuples.
+Kind = Literal['int', 'float', 'bool', 'str', 'list', 'rows']
+#: Type of a value of a process: ``time`` is seconds since the epoch.
+ProcessKind = Literal['int', 'float', 'str', 'time']
 
 
 class Unit(NamedTuple):

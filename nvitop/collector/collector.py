@@ -10,18 +10,15 @@ import queue
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Callable, ClassVar, Generic, Iterable, Iterator, Sequence, TypeVar
+from typing import Callable, ClassVar, Generic, Iterable, Iterator, Sequence, TypeVar
 
 from nvitop.api.device import Device
 from nvitop.api.snapshots import SnapshotResult, unique
 from nvitop.basics.metrics import METRICS, PROCESS_METRICS, Metric, ProcessMetric
 from nvitop.basics.units import MiB
 from nvitop.collector.reader import LOGGER, CollectionReader
-from nvitop.collector.tags import STATISTICS, Tags
+from nvitop.collector.tags import STATISTICS, TagBuffer, Tags
 from nvitop.platforms.kernel import at_fork
-
-if TYPE_CHECKING:
-    from nvitop.collector.tags import TagBuffer
 
 C = TypeVar('C')
 

@@ -6,7 +6,17 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Mapping,
+    Sequence,
+    TypeVar,
+)
 
 from nvitop.api import host, libnvml
 from nvitop.api.device import CudaDevice, Device
@@ -14,22 +24,16 @@ from nvitop.api.process import GpuProcess, HostProcess
 from nvitop.api.process.observed import ancestry
 from nvitop.api.snapshots import SnapshotResult
 from nvitop.api.utils import Snapshot
-from nvitop.basics.metrics import METRICS
+from nvitop.basics.metrics import METRICS, Metric
 from nvitop.basics.units import NA, GiB
 from nvitop.collector.tags import NAN, Values
 from nvitop.sampling.device_reader import DeviceLostError, DeviceReader
 from nvitop.sampling.host_reader import HostReader
 from nvitop.sampling.plan import MIN_SLOW_INTERVAL, Due
-from nvitop.sampling.threads import Watchdog, silence, time_limit
-from nvitop.sampling.types import PROCESSES, STATUS, DeviceKey, Problem
+from nvitop.sampling.threads import StepOutcome, Watchdog, silence, time_limit
+from nvitop.sampling.types import PROCESSES, STATUS, DeviceKey, DeviceSample, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-
-    from nvitop.basics.metrics import Metric
-    from nvitop.sampling.threads import StepOutcome
-    from nvitop.sampling.types import DeviceSample
-
     #: What was read from one device: raw values by attribute, processes, problems.
     _Read = tuple[dict[str, Any], tuple[GpuProcess, ...], tuple[Problem, ...]]
 

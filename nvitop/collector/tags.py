@@ -6,10 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+from typing import Callable, Collection, Iterator, NamedTuple
 
 NAN = float('nan')
 #: Statistics of each metric.

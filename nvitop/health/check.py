@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, Mapping, NamedTuple
+from typing import Any, Callable, Collection, Container, Iterable, Iterator, Mapping, NamedTuple
 
 from nvitop.api.system import system
 from nvitop.console.device_names import match_measured
@@ -15,6 +15,7 @@ from nvitop.health.rules import CHECK_METRICS, findings, missing_finding
 from nvitop.health.types import Finding
 from nvitop.platforms import stuck_calls
 from nvitop.platforms.nvidia import short_bus_id
+from nvitop.sampling.device_reader import ListedProcess
 from nvitop.sampling.driver_reader import DriverReader
 from nvitop.sampling.plan import DeviceSelection, Due
 from nvitop.sampling.threads import StepOutcome, Watchdog, start_daemon
@@ -26,11 +27,6 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from nvitop.sampling.device_reader import ListedProcess
 
 #: Time (seconds) between two looks at values that may be high only for a moment.
 SECOND_LOOK_SECONDS = 1.0

@@ -9,14 +9,11 @@ import os
 import re
 import stat
 import time
-from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple
+from typing import Iterable, Iterator, NamedTuple
 
 from nvitop.health.xid import EVENT_SECONDS
 from nvitop.platforms.nvidia import short_bus_id
-from nvitop.sampling.types import DeviceEvent, DeviceKey, Sample
-
-if TYPE_CHECKING:
-    from nvitop.sampling.types import DeviceSample
+from nvitop.sampling.types import DeviceEvent, DeviceKey, DeviceSample, Sample
 
 #: The log of this start of the system.
 KMSG = '/dev/kmsg'

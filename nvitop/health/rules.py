@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from typing import Callable, Iterable, Iterator, Literal
 
 from nvitop.health.states import BUSY_PERCENT, percent_of
 from nvitop.health.types import (
@@ -43,10 +43,7 @@ from nvitop.sampling.types import (
     Sample,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    _Rule = Callable[[Case], Iterator[Finding]]
+_Rule = Callable[[Case], Iterator[Finding]]
 
 #: Metrics without which a rule cannot judge: if reading one fails, the health is unknown.
 _NEEDED_METRICS = (

@@ -20,26 +20,23 @@ and ``fleet``. The alerts and the dashboard read the words that the exporter wri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple, Sequence
 
 from nvitop.sampling.types import ClaimSample, DeviceKey, DeviceSample, ProcessSample, Sample
 
-if TYPE_CHECKING:
-    from typing import Sequence
-
-    DeviceWord = Literal[
-        'free',
-        'busy',
-        'in use',
-        'held',
-        'unknown',
-        'claimed',
-        'asleep',
-        'not permitted',
-        'lost',
-        'timed out',
-        'error',
-    ]
+DeviceWord = Literal[
+    'free',
+    'busy',
+    'in use',
+    'held',
+    'unknown',
+    'claimed',
+    'asleep',
+    'not permitted',
+    'lost',
+    'timed out',
+    'error',
+]
 
 #: Utilization (percent) from which a device or a process is busy.
 BUSY_PERCENT = 5.0

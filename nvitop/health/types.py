@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Callable, Literal, NamedTuple
 
 from nvitop.platforms.nvidia import short_bus_id
 from nvitop.sampling.types import DeviceEvent, DeviceKey, DeviceSample, Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: ``info``: normal, but worth knowing; ``unknown``: a value that a rule needs cannot be read;
 #: ``warning``: slower or less reliable than it should be; ``critical``: not usable, or it

@@ -8,14 +8,11 @@ follow another error, the number itself is information.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Iterator, NamedTuple
 
 from nvitop.basics.units import format_time
 from nvitop.health.types import KINDS, SEVERITIES, Case, Finding, Severity
 from nvitop.sampling.types import DeviceEvent, DeviceKey, Sample
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class XidAction(NamedTuple):

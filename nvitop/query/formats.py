@@ -6,12 +6,17 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Sequence, Union
+from typing import Any, Callable, Iterator, List, NamedTuple, Sequence, Union
 
 from nvitop.basics.text import aligned, printable
 from nvitop.basics.toml import suggestion
 from nvitop.basics.units import iso_time
 from nvitop.query.fields import (
+    CellValue,
+    DeviceQueryRow,
+    ItemRow,
+    ProcessQueryRow,
+    QueryField,
     QueryTable,
     device_table,
     list_tables,
@@ -21,10 +26,7 @@ from nvitop.query.fields import (
 from nvitop.query.measure import QueryResult, TableQuery, plain_row
 from nvitop.query.nvidia_smi import NOT_AVAILABLE
 
-if TYPE_CHECKING:
-    from nvitop.query.fields import CellValue, DeviceQueryRow, ItemRow, ProcessQueryRow, QueryField
-
-    AnyRow = Union[DeviceQueryRow, ProcessQueryRow, ItemRow]
+AnyRow = Union[DeviceQueryRow, ProcessQueryRow, ItemRow]
 
 #: Version of the JSON structure; raised if programs would misread a change.
 SCHEMA = 1

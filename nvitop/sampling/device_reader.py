@@ -7,15 +7,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Iterable, NamedTuple, Sequence, TypeVar
+from typing import Any, Iterable, NamedTuple, Sequence, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device, MigDevice
-from nvitop.api.device.base import ImpossibleAnswer, NotReported, implausible
+from nvitop.api.device.base import ImpossibleAnswer, NotReported, Reason, implausible
+from nvitop.api.device.processes import ProcessUsage
 from nvitop.api.libnvml import _errors
-from nvitop.basics.metrics import scaled
+from nvitop.basics.metrics import Metric, scaled
 from nvitop.basics.units import NA, NaType
-from nvitop.sampling.plan import REPORT_METRICS, STATIC, metrics_due
+from nvitop.sampling.plan import REPORT_METRICS, STATIC, Due, metrics_due
 from nvitop.sampling.types import (
     GRAPHICS_PROCESSES,
     MPS_PROCESSES,
@@ -25,17 +26,13 @@ from nvitop.sampling.types import (
     DeviceInfo,
     DeviceKey,
     DeviceSample,
+    DeviceStatus,
     Problem,
+    ProblemKind,
+    Value,
 )
 
-if TYPE_CHECKING:
-    from nvitop.api.device.base import Reason
-    from nvitop.api.device.processes import ProcessUsage
-    from nvitop.basics.metrics import Metric
-    from nvitop.sampling.plan import Due
-    from nvitop.sampling.types import DeviceStatus, ProblemKind, Value
-
-    T = TypeVar('T')
+T = TypeVar('T')
 
 _PROCESS_LISTS = {
     PROCESSES: 'nvmlDeviceGetComputeRunningProcesses',

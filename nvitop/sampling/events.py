@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable, Sequence
 
 from nvitop.api import libnvml
 from nvitop.api.libnvml import _errors
@@ -22,9 +22,6 @@ from nvitop.api.libnvml._session import SESSION
 from nvitop.platforms.kernel import renew_in_child
 from nvitop.sampling.threads import start_daemon
 from nvitop.sampling.types import DeviceEvent, DeviceKey, DeviceSample
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: Bit of an NVML event → its kind. Others are not registered: some occur many times a second.
 KINDS = {0x8: 'xid', 0x2: 'memory error', 0x2000: 'memory error', 0x4000: 'unavailable'}

@@ -8,14 +8,14 @@ thread and replaced by a :meth:`GpuReader.renewed` one that shares no state with
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Callable, Literal, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.libnvml import _errors
 from nvitop.api.system import system
 from nvitop.basics.units import format_duration
-from nvitop.platforms.nvidia import is_asleep, why_denied
+from nvitop.platforms.nvidia import GpuPower, is_asleep, why_denied
 from nvitop.sampling.device_reader import (
     DeviceLostError,
     DeviceReader,
@@ -24,16 +24,16 @@ from nvitop.sampling.device_reader import (
     lost_problem,
     lost_sample,
 )
-from nvitop.sampling.plan import DeviceSelection
-from nvitop.sampling.types import PROCESSES, STATUS, DeviceInfo, DeviceKey, DeviceSample, Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Literal
-
-    from nvitop.platforms.nvidia import GpuPower
-    from nvitop.sampling.plan import Due
-    from nvitop.sampling.types import DeviceStatus
+from nvitop.sampling.plan import DeviceSelection, Due
+from nvitop.sampling.types import (
+    PROCESSES,
+    STATUS,
+    DeviceInfo,
+    DeviceKey,
+    DeviceSample,
+    DeviceStatus,
+    Problem,
+)
 
 
 class GpuReading(NamedTuple):

@@ -12,24 +12,11 @@ import itertools
 import math
 from array import array
 from collections import OrderedDict
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Container,
-    Hashable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-    TypeVar,
-)
+from typing import Any, Container, Hashable, Iterable, Iterator, Mapping, Sequence, TypeVar
 
 from nvitop.api.system import Past, system
 from nvitop.basics.metrics import METRICS, PROCESS_METRICS
-from nvitop.sampling.types import DeviceSample, HostSample, ProcessSample
-
-if TYPE_CHECKING:
-    from nvitop.sampling.types import Sample
+from nvitop.sampling.types import DeviceSample, HostSample, ProcessSample, Sample
 
 _T = TypeVar('_T', HostSample, DeviceSample, ProcessSample)
 

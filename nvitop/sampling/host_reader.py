@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, TypeVar
+from typing import Any, Callable, NamedTuple, Sequence, TypeVar
 
 from nvitop.api import host
+from nvitop.api.host import CpuSeconds
 from nvitop.api.process.observed import own_ancestry
 from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS, Window
@@ -18,11 +19,9 @@ from nvitop.sampling.types import (
     HostSample,
     NetworkSample,
     Problem,
+    ProcessKey,
+    ProcessSample,
 )
-
-if TYPE_CHECKING:
-    from nvitop.api.host import CpuSeconds
-    from nvitop.sampling.types import ProcessKey, ProcessSample
 
 _T = TypeVar('_T')
 #: Minimum time (seconds) between two readings.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import TYPE_CHECKING, Callable, Container, Iterable, Mapping, Tuple
+from typing import Callable, Container, Iterable, Mapping, Tuple
 
 from nvitop.api.process import procfs
 from nvitop.api.process.observed import start_time_of
@@ -27,10 +27,7 @@ from nvitop.owner.reading import (
 )
 from nvitop.owner.types import OwnerReading
 from nvitop.sampling.threads import SHORTEST_LIMIT_SECONDS, Watchdog
-from nvitop.sampling.types import OWNER, Problem, ProcessKey, ProcessSample
-
-if TYPE_CHECKING:
-    from nvitop.sampling.types import ProblemKind
+from nvitop.sampling.types import OWNER, Problem, ProblemKind, ProcessKey, ProcessSample
 
 #: Time (seconds) for which a cgroup counts as current.
 CGROUP_SECONDS = 10.0

@@ -9,17 +9,13 @@ from __future__ import annotations
 import functools
 import math
 import time
-from typing import TYPE_CHECKING, Callable, Collection, Iterable, NamedTuple, Tuple, Union
+from typing import Callable, Collection, Iterable, NamedTuple, Tuple, Union
 
 from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS, Metric, metrics_of_tier
-from nvitop.sampling.types import Demand
+from nvitop.sampling.types import Demand, ProcessKey
 
-if TYPE_CHECKING:
-    from nvitop.sampling.types import ProcessKey
-
-    #: A device: the index of a GPU, (GPU, MIG device), or a UUID.
-    DeviceSelector = Union[int, Tuple[int, int], str]
-
+#: A device: the index of a GPU, (GPU, MIG device), or a UUID.
+DeviceSelector = Union[int, Tuple[int, int], str]
 DEFAULT_DEVICE_INTERVAL = 1.0
 DEFAULT_PROCESS_INTERVAL = 2.0
 #: Shortest interval (seconds) between two queries of the slow tier.

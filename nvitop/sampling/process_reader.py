@@ -4,31 +4,32 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, NamedTuple, TypeVar
+from typing import Any, Callable, Container, Iterable, NamedTuple, Sequence, TypeVar
 
 from nvitop.api import host
 from nvitop.api.device.processes import ProcessUsage, is_stranger
 from nvitop.api.process.facts import GONE, HostFacts
-from nvitop.api.process.observed import ancestry, name_and_parent, observed, own_ancestry
+from nvitop.api.process.observed import (
+    ObservedProcess,
+    ancestry,
+    name_and_parent,
+    observed,
+    own_ancestry,
+)
 from nvitop.api.process.procfs import UNREADABLE, ZOMBIE, in_pid_namespace
 from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS
+from nvitop.sampling.device_reader import ListedProcess
 from nvitop.sampling.types import (
     DeviceKey,
     HostProcessSample,
+    HostSample,
     ParentProcess,
     Problem,
     ProcessKey,
     ProcessSample,
+    ProcessStatus,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nvitop.api.process.observed import ObservedProcess
-    from nvitop.sampling.device_reader import ListedProcess
-    from nvitop.sampling.types import HostSample, ProcessStatus
-
 
 #: Time (seconds) without observation after which a process may have been active unnoticed.
 LONGEST_GAP_SECONDS = 60.0

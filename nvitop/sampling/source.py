@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Callable, Collection, Hashable, Iterable
 
 from nvitop.api import libnvml
 from nvitop.api.device.handles import start_nvml
@@ -18,7 +18,7 @@ from nvitop.sampling.driver_reader import DriverReader, EnergyCounters
 from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.history import past_processes
 from nvitop.sampling.host_reader import HostReader, ProcessTreeReader, read_host_io
-from nvitop.sampling.plan import DeviceSelection, Due, Intervals, Plan
+from nvitop.sampling.plan import DeviceSelection, DeviceSelector, Due, Intervals, Plan
 from nvitop.sampling.process_reader import (
     LONGEST_CPU_SECONDS,
     IdleTimes,
@@ -43,11 +43,8 @@ from nvitop.sampling.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable
-
     from nvitop.owner.names import SlurmJobs
     from nvitop.sampling.owner_reader import OwnerReader
-    from nvitop.sampling.plan import DeviceSelector
 
 #: Metrics read together with the processes: the memory they are a part of, and where they run.
 _FIRST_METRICS = frozenset(

@@ -20,23 +20,16 @@ import contextlib
 import math
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, TypeVar
+from typing import Any, Callable, Container, Hashable, Mapping, NamedTuple, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.basics.units import format_duration
 from nvitop.platforms import stuck_calls
 from nvitop.platforms.kernel import renew_in_child
-from nvitop.sampling.types import EMPTY_SAMPLE, Demand, EventSource, Problem, Sample
+from nvitop.sampling.types import EMPTY_SAMPLE, Demand, EventSource, Problem, Sample, Source
 
-if TYPE_CHECKING:
-    from nvitop.sampling.types import Source
-
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Hashable, Mapping
-
-    S = TypeVar('S', bound=Hashable)
-    T = TypeVar('T')
+S = TypeVar('S', bound=Hashable)
+T = TypeVar('T')
 
 #: Time limit (seconds) for the start of the driver …
 START_SECONDS = 10.0

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from nvitop.basics.metrics import Metric
     from nvitop.owner.types import Owner
 
-    Scalar = Union[None, bool, int, float, str]
-    #: Value of a metric.
-    Value = Union[Scalar, Tuple[str, ...], Tuple[Tuple[Scalar, ...], ...]]
-    #: A device, a process (its PID), the driver, the host, or nvitop itself.
-    Subject = Union['DeviceKey', int, Literal['driver', 'host', 'monitor']]
+Scalar = Union[None, bool, int, float, str]
+#: Value of a metric.
+Value = Union[Scalar, Tuple[str, ...], Tuple[Tuple[Scalar, ...], ...]]
+#: A device, a process (its PID), the driver, the host, or nvitop itself.
+Subject = Union['DeviceKey', int, Literal['driver', 'host', 'monitor']]
 
 #: ``asleep``: it is off or about to be, and not queried because that would wake it.
 DeviceStatus = Literal['ok', 'asleep', 'not permitted', 'lost', 'timed out', 'error']

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from nvitop.api.process import GpuProcess
     from nvitop.health.types import Finding
 
-    T = TypeVar('T')
-    #: Calls functions that read devices; the result of one that does not respond is ``[None]``.
-    Gather = Callable[
-        [Mapping[int, Callable[[], List[Optional['Candidate']]]]],
-        Iterable[List[Optional['Candidate']]],
-    ]
+T = TypeVar('T')
+#: Calls functions that read devices; the result of one that does not respond is ``[None]``.
+Gather = Callable[
+    [Mapping[int, Callable[[], List[Optional['Candidate']]]]],
+    Iterable[List[Optional['Candidate']]],
+]
 
 FORMATS = ('index', 'uuid', 'device')
 #: Time (seconds) between two attempts of ``wait=True``.

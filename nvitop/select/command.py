@@ -8,7 +8,7 @@ import contextlib
 import functools
 import signal
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Mapping
+from typing import Any, Callable, Mapping
 
 from nvitop.api import host
 from nvitop.api.device import Device
@@ -28,6 +28,7 @@ from nvitop.sampling import threads
 from nvitop.select.choice import (
     FORMATS,
     Criteria,
+    Gather,
     Selection,
     SelectOptions,
     all_gpus,
@@ -35,9 +36,6 @@ from nvitop.select.choice import (
     select_in_time,
     too_few,
 )
-
-if TYPE_CHECKING:
-    from nvitop.select.choice import Gather
 
 #: Maximum time (seconds) to read one GPU before it is skipped.
 LIMIT_SECONDS = 5.0

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Callable, Sequence
+from collections import Counter
+from typing import Callable, Sequence
 
 from nvitop.api import libcuda, libnvml
 from nvitop.api.system import use_system
@@ -24,11 +26,6 @@ from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
 from nvitop.simulation.schema import GPU_KEYS_BY_NAME
 from nvitop.simulation.simulated_system import Children, FixedPids, SimulatedHost, SimulatedSystem
 from nvitop.simulation.world import Node, Pids, World
-
-if TYPE_CHECKING:
-    import os
-    from collections import Counter
-
 
 DEFAULT_SCENARIO = 'dgx-h100'
 SCENARIOS = pathlib.Path(__file__).parent / 'scenarios'

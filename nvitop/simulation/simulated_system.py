@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any, Callable
 
 from nvitop.api.host import CpuSeconds, MemoryUsage
 from nvitop.api.process.facts import HostFacts, quote
@@ -23,14 +23,9 @@ from nvitop.platforms import WINDOWS
 from nvitop.platforms.kernel import at_fork
 from nvitop.platforms.nvidia import GpuPower, SleepInfo, short_bus_id
 from nvitop.simulation.physics import TRAFFIC
+from nvitop.simulation.scenario import Host
 from nvitop.simulation.schema import GPU_KEYS_BY_NAME
 from nvitop.simulation.world import Node, Pids, Task, World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from nvitop.simulation.scenario import Host
-
 
 #: First made-up PID: above the PIDs that Linux assigns by default (32768) and below the maximum
 #: (4194304), so it looks real and belongs to no process.

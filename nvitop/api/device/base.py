@@ -24,14 +24,13 @@ from typing import (
 from nvitop.api import libnvml
 from nvitop.api.libnvml import nvmlQuery
 from nvitop.api.libnvml._errors import is_unsupported
-from nvitop.basics.metrics import METRICS_BY_METHOD, UNITS, scaled
+from nvitop.basics.metrics import METRICS_BY_METHOD, UNITS, Metric, scaled
 from nvitop.basics.units import NA, UINT_MAX, ULONGLONG_MAX, NaType
 
 if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec  # not in Python 3.8
 
     from nvitop.api.timing import Window
-    from nvitop.basics.metrics import Metric
 
     #: A value and, if it is ``NA``, why. A plain tuple: a snapshot makes 30 of them per device.
     Answer = tuple[Any, 'Reason | None']

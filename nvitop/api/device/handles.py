@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Iterator
 
 from nvitop.api import libnvml
 from nvitop.api.libnvml._binding import NVMLError_InvalidArgument, NVMLError_NotFound
@@ -14,7 +14,6 @@ from nvitop.api.libnvml._session import SESSION
 from nvitop.basics.units import NA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import TypeGuard
 
 #: ``NVML_INIT_FLAG_NO_ATTACH``, which old bindings lack: attach no GPU before it is queried.

@@ -9,7 +9,7 @@ import os
 import threading
 import weakref
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Iterable, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Iterable, TypeVar, cast
 
 import psutil
 
@@ -28,10 +28,6 @@ from nvitop.basics.units import NA, NaType, timedelta2human
 from nvitop.owner.types import Owner, OwnerReading
 from nvitop.platforms import LINUX
 from nvitop.platforms.kernel import at_fork, renew_in_child
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 F = TypeVar('F', bound='Callable[..., Any]')
 

@@ -13,7 +13,7 @@ import itertools
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import Callable, Iterator, TypeVar
 
 from nvitop.api import host
 from nvitop.api.process import procfs
@@ -23,9 +23,6 @@ from nvitop.api.system import system
 from nvitop.api.timing import timed
 from nvitop.platforms import LINUX
 from nvitop.platforms.kernel import cpu_nanoseconds, name_of_user, without_domain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 P = TypeVar('P')
 T = TypeVar('T')

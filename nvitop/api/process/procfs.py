@@ -13,15 +13,12 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Iterator, NamedTuple
 
 from nvitop.api.host import PAGE_BYTES, procfs_path, read_page, uptime
 from nvitop.api.timing import timed
 from nvitop.platforms import LINUX
 from nvitop.platforms.kernel import sysconf
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: Errors of reading a process that exists: no permission, no free file descriptor, a truncated file.
 UNREADABLE = (OSError, ValueError, IndexError)
