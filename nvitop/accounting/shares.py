@@ -89,12 +89,10 @@ class DeviceShares(NamedTuple):
 
     @property
     def is_held(self) -> bool:
-        """Whether a process holds the device."""
         return any(share.key.user != NO_USER and not share.is_allocated for share in self.shares)
 
 
 def divide(sample: Sample) -> Iterator[DeviceShares]:
-    """Yield how each device of a sample is divided."""
     processes = processes_by_gpu(sample)
     for device in sample.devices:
         is_mig, index = device.key.is_mig, device.key.physical_index

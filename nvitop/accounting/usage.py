@@ -44,7 +44,6 @@ class Usage:
         self.energy_mj = 0.0
 
     def add(self, other: Usage) -> None:
-        """Add the use by another holder, or in another minute."""
         for name, amount in vars(other).items():
             setattr(self, name, getattr(self, name) + amount)
 
@@ -158,7 +157,6 @@ class UsageAccount:
         self.expect(interval)
 
     def expect(self, interval: float) -> None:
-        """Change the expected time between samples, in seconds."""
         self._meter.longest = MAX_INTERVALS * min(interval, MAX_SECONDS)
 
     def add(self, sample: Sample) -> float:
@@ -221,7 +219,6 @@ def _times_of(rows: MinuteRows) -> GpuTimes:
 
 
 def add_times(times: GpuTimes, more: GpuTimes) -> None:
-    """Add further GPU time of each user."""
     for user, (used, held) in more.items():
         before = times.get(user, (0.0, 0.0))
         times[user] = (before[0] + used, before[1] + held)

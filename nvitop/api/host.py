@@ -162,11 +162,7 @@ def _usage(total: int, used: int) -> MemoryUsage:
 
 
 def read_page(path: str) -> bytes:
-    """Read the first page of a file; most files in ``/proc`` are shorter.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
+    """Read the first page of a file; most files in ``/proc`` are shorter."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         return os.read(descriptor, PAGE_BYTES)

@@ -129,10 +129,6 @@ class Window(Generic[R, V]):
 
 
 def check_interval(interval: float | None) -> None:
-    """Check a time to wait.
-
-    Raises:
-        ValueError: The interval is negative.
-    """
+    """Raise ValueError if a time to wait is negative."""
     if interval is not None and interval < 0:
         raise ValueError(f'interval must not be negative: {interval!r}')

@@ -36,7 +36,6 @@ def critical(message: str, *arguments: object) -> None:
 
 
 def debug(message: str, *arguments: object) -> None:
-    """Log a message for developers."""
     # Without `logging`, the program has asked for no messages.
     if _receiver is None and ('logging' in sys.modules or 'LOGLEVEL' in os.environ):
         logger().debug(message, *arguments, stacklevel=2)

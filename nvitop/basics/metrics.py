@@ -21,8 +21,6 @@ ProcessKind = Literal['int', 'float', 'str', 'time']
 
 
 class Unit(NamedTuple):
-    """A unit of published values."""
-
     #: Ending of the sample fields that hold raw values of this unit.
     suffix: str
     #: Highest plausible raw value: far above any hardware, far below garbage.
@@ -491,5 +489,4 @@ METRICS_BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}
 
 
 def metrics_of_tier(tier: Tier) -> tuple[Metric, ...]:
-    """Return the metrics of a tier, in the order of the table."""
     return tuple(metric for metric in METRICS if metric.tier == tier)

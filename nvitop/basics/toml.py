@@ -30,11 +30,7 @@ class TomlDocument:
     """A parsed TOML text that knows the line of each key."""
 
     def __init__(self, text: str) -> None:
-        """Parse the text; a byte order mark at its start is ignored.
-
-        Raises:
-            TomlError: The text is not valid TOML.
-        """
+        """Parse the text, without a byte order mark; TomlError if it is not valid TOML."""
         self._text = text[1:] if text.startswith('\ufeff') else text
         self._lines: dict[tuple[Part, ...], int] | None = None
         self.values = _parse(self._text)

@@ -34,7 +34,6 @@ class NaType(str):
     _instance: ClassVar[NaType | None] = None
 
     def __new__(cls) -> NaType:
-        """Return :data:`NA`, the only instance."""
         if cls._instance is None:
             cls._instance = super().__new__(cls, 'N/A')
         return cls._instance
@@ -286,7 +285,6 @@ T = TypeVar('T')
 
 
 def na_if_none(value: T | None) -> T | NaType:
-    """Return the value, :data:`NA` instead of ``None``."""
     return NA if value is None else value
 
 
@@ -346,7 +344,6 @@ def read_duration(value: object, least: float, most: float, unit: str = 's') -> 
 
 
 def in_unit(seconds: float, unit: str) -> str:
-    """Return the number of a duration in a unit."""
     return f'{seconds / _SECONDS[unit]:.10g}'
 
 
@@ -390,7 +387,6 @@ def _local(year: int, month: int, day: int, hour: int, minute: int, second: int)
 
 
 def start_of_day(day: date) -> float:
-    """Return when a day begins in local time."""
     return time.mktime((day.year, day.month, day.day, 0, 0, 0, 0, 0, -1))
 
 

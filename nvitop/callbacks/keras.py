@@ -54,7 +54,6 @@ class KerasStats:
         fan_speed: bool = False,
         temperature: bool = False,
     ) -> None:
-        """Find the GPUs."""
         super().__init__()
         self._devices = _find_devices(gpus)
         self._wanted = (memory_utilization, gpu_utilization, fan_speed, temperature)

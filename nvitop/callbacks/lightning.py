@@ -55,7 +55,6 @@ class TrainerStats:
         temperature: bool = False,
         device_ids: Sequence[int | str] | None = None,
     ) -> None:
-        """Find the driver and the given GPUs."""
         super().__init__()
         self._wanted = (memory_utilization, gpu_utilization, fan_speed, temperature)
         self._intra_step_time = intra_step_time

@@ -127,7 +127,6 @@ class CollectThread(threading.Thread, Generic[C]):
             raise
 
     def run(self) -> None:
-        """Deliver metrics until it is time to stop."""
         due = self._tags.clock()
         try:
             if self._on_start is not None:
@@ -244,7 +243,6 @@ class ResourceMetricCollector:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """See the class."""
         self._thread = SamplingThread(self, self._tick)
         self._tags = Tags(clock, checked_interval(interval), self._thread.wake)
         #: The given devices.
@@ -489,11 +487,7 @@ def collect_in_background(
 
 
 def checked_interval(interval: object) -> float:
-    """Return the interval as a float.
-
-    Raises:
-        ValueError: It is not a positive number.
-    """
+    """Return the interval as a float; ValueError if it is not a positive number."""
     if not isinstance(interval, (int, float)) or not 0.0 < interval < math.inf:
         raise ValueError(f'the interval must be a positive number of seconds, not {interval!r}')
     return float(interval)

@@ -52,8 +52,6 @@ _GROWING = frozenset({'running_time_in_seconds', 'elapsed_time_in_seconds'})
 
 
 class _Target:
-    """A device of the collector."""
-
     def __init__(self, device: Device, slow_interval: float, *, has_processes: bool) -> None:
         self.device = device
         self.scope = scope_of(device)
@@ -70,7 +68,6 @@ class _Target:
         self._slow_at = 0.0
 
     def read(self, attributes: Sequence[str], now: float, guarded: Callable[..., Any]) -> _Read:
-        """Read these attributes of the device, and the processes on it."""
         device, raw = self.device, dict.fromkeys(attributes, NA)
         # Methods of a subclass may raise, and return anything.
         known = _METRICS if type(device).__module__.startswith('nvitop.') else {}
@@ -154,7 +151,6 @@ class CollectionReader:
         device_metrics: Sequence[tuple[str, str, float]],
         process_metrics: Sequence[tuple[str, str | None, str, float]],
     ) -> tuple[SnapshotResult, Values]:
-        """Read what the tables of a collector name."""
         values = Values(self._clock(), time.time(), self._read_host(), {})
         readings = self._read_devices(
             [attribute for attribute, _, _ in device_metrics], values.time

@@ -90,7 +90,6 @@ class TagBuffer:
         self.clear(now)
 
     def clear(self, now: float) -> None:
-        """Forget everything and start again at ``now``."""
         self._since = now
         self._last_time = NAN
         self._last_timestamp = NAN
@@ -214,11 +213,7 @@ class Tags:
         return self.age > self.interval / 2
 
     def activate(self, tag: str, *, is_background: bool = False) -> TagBuffer:
-        """Activate a tag; without ``is_background``, inside the innermost one.
-
-        Raises:
-            RuntimeError: The tag is already active.
-        """
+        """Activate a tag, inside the innermost one or in the background; RuntimeError if active."""
         if not isinstance(tag, str):
             raise TypeError(f'a tag is a str, not {tag!r}')
         with self.changed:
@@ -248,11 +243,7 @@ class Tags:
                 self._seed(cleared)
 
     def find(self, tag: str | None) -> TagBuffer:
-        """Return an active tag; ``None``: the innermost one.
-
-        Raises:
-            RuntimeError: The tag is not active.
-        """
+        """Return an active tag, ``None``: the innermost one; RuntimeError if it is not active."""
         with self.changed:
             for buffer in (*reversed(self._stack), *reversed(self._background)):
                 if tag is None or buffer.tag == tag:

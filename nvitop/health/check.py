@@ -41,8 +41,6 @@ _DUE = Due(
 
 
 class HealthCheck(NamedTuple):
-    """What a check found."""
-
     sample: Sample
     #: All findings about the chosen devices.
     found: tuple[Finding, ...] = ()

@@ -116,7 +116,6 @@ def format_text(verdict: Verdict) -> str:
 
 
 def format_json(verdict: Verdict) -> str:
-    """Return the verdict and all findings as JSON."""
     check = verdict.check
     sample = check.sample
     data = {
@@ -255,7 +254,6 @@ def _store_kinds(namespace: argparse.Namespace, dest: str, words: list[str]) -> 
 
 
 def make_parser() -> ArgumentParser:
-    """Make the parser of ``nvitop health``."""
     parser = ArgumentParser(
         prog=PROGRAM,
         usage=['nvitop health [OPTION ...]'],

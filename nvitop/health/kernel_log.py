@@ -58,8 +58,6 @@ _MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if na
 
 
 class LoggedError(NamedTuple):
-    """An error in the log."""
-
     #: Seconds since the epoch, 0.0 if the line has no time.
     time: float
     #: PCI domain, bus and device: ``'0000:3d:00'``; otherwise the number that the kernel module gives

@@ -252,7 +252,6 @@ def is_wrong(finding: Finding) -> bool:
 
 
 def worst_findings(found: Iterable[Finding]) -> dict[DeviceKey, Finding]:
-    """Return the most severe finding of each device that has any."""
     worst: dict[DeviceKey, Finding] = {}
     for finding in sorted(found, key=importance):
         worst.setdefault(finding.device, finding)

@@ -59,8 +59,6 @@ UNSEEN_BYTES = 1 << 30
 
 
 class DeviceState(NamedTuple):
-    """What a device is doing."""
-
     word: DeviceWord
     #: How long it has been held at least; ``None`` if it is not held.
     held_seconds: float | None = None

@@ -16,8 +16,6 @@ from nvitop.sampling.types import DeviceEvent, DeviceKey, Sample
 
 
 class XidAction(NamedTuple):
-    """What to do about an Xid."""
-
     severity: Severity
     #: ``{index}`` is the index of the GPU.
     text: str

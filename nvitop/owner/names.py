@@ -44,8 +44,6 @@ _pod = shape(rf'({_LABEL})_({_DNS})_([0-9a-f]{{32}}|[0-9a-f-]{{36}})')
 
 
 class Places(NamedTuple):
-    """Where names are looked up."""
-
     container_logs: str = '/var/log/containers'
     pod_logs: str = '/var/log/pods'
     #: Sockets of the system.
@@ -92,11 +90,7 @@ class NameLookup:
         places: Places | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Set how to look up names, one of :data:`LOOKUPS`.
-
-        Raises:
-            ValueError: It is not one of them.
-        """
+        """Set how to look up names; ValueError if it is none of :data:`LOOKUPS`."""
         if lookups not in LOOKUPS:
             raise ValueError(f'{lookups!r} is none of {", ".join(LOOKUPS)}')
         self.lookups = lookups
@@ -163,19 +157,12 @@ class NameLookup:
 
 @functools.lru_cache(maxsize=None)
 def lookup_names(lookups: str = 'files') -> NameLookup:
-    """Return the lookup that all callers with this setting share.
-
-    Raises:
-        ValueError: It is none of :data:`LOOKUPS`.
-    """
+    """Return the lookup that callers with this setting share; ValueError for another word."""
     return NameLookup(lookups)
 
 
 def parse_container_log(name: str) -> tuple[str, ContainerName] | None:
-    """Parse an entry of ``/var/log/containers``: ``POD_NAMESPACE_CONTAINER-ID.log``.
-
-    Returns the ID and the names, ``None`` for other names.
-    """
+    """Return ID and names in ``POD_NAMESPACE_CONTAINER-ID.log``, of ``/var/log/containers``."""
     match = _log(name)
     if match is None:
         return None
@@ -184,10 +171,7 @@ def parse_container_log(name: str) -> tuple[str, ContainerName] | None:
 
 
 def parse_pod_log(name: str) -> tuple[str, ContainerName] | None:
-    """Parse an entry of ``/var/log/pods``: ``NAMESPACE_POD_UID``.
-
-    Returns the UID and the names, ``None`` for other names.
-    """
+    """Return UID and names in ``NAMESPACE_POD_UID``, of ``/var/log/pods``."""
     match = _pod(name)
     if match is None:
         return None
@@ -210,11 +194,7 @@ def container_name(path: str, container_id: str) -> str | None:
 
 
 def _request(path: str, target: str) -> bytes:
-    """Return the body of a response to an HTTP request.
-
-    Raises:
-        OSError: There is no such socket, it is silent, or the response is an error.
-    """
+    """Return the body of a response to an HTTP request; OSError if there is none."""
     if sys.platform == 'win32':
         raise FileNotFoundError(path)  # it has no such sockets
     import http.client  # only for names from sockets
@@ -256,8 +236,6 @@ _GPUS = re.compile(r'(?:^|,)gpu(?::[^:,()]+)?:\d+\(IDX:([\d,-]+)\)')
 
 
 class Job(NamedTuple):
-    """A job on this machine."""
-
     id: str
     user: str
     account: str
@@ -374,7 +352,6 @@ class SlurmJobs:
         return [job for job in list(self._jobs.values()) if job is not None]
 
     def look(self) -> None:
-        """Look for jobs that began or ended."""
         ids = self._ids() | self._running
         jobs = {number: job for number, job in self._jobs.items() if number in ids}
         for number in ids - jobs.keys():

@@ -83,8 +83,6 @@ Environ = Mapping[str, str]
 
 
 class Ancestor(NamedTuple):
-    """An ancestor of a process."""
-
     pid: int
     #: Program name, cut to 15 bytes by the kernel.
     name: str
@@ -106,11 +104,7 @@ def parse_step_title(title: str) -> tuple[str, str] | None:
 
 
 def ancestor_layers(chain: Sequence[Ancestor]) -> tuple[Layer, ...]:
-    """Return what a process belongs to according to its ancestors, the outermost first.
-
-    Args:
-        chain: The ancestors, the parent first.
-    """
+    """Return what ancestors, the parent first, say about a process, the outermost first."""
     layers: list[Layer] = []
     for ancestor in reversed(chain):
         title = ancestor.cmdline[0] if ancestor.cmdline else ''
@@ -149,10 +143,7 @@ def _session_name(cmdline: Sequence[str]) -> str | None:
 
 
 def tmux_name(server: Ancestor | None, number: str) -> str | None:
-    """Return the name of a tmux session, from the arguments that started the server.
-
-    They name only the first session, number 0.
-    """
+    """Return the name of a tmux session: a server's arguments name only the first, 0."""
     return _session_name(server.cmdline) if server is not None and number == '0' else None
 
 
@@ -557,11 +548,7 @@ def _without_repetitions(layers: Iterable[Layer]) -> tuple[Layer, ...]:
 
 
 def read_file(pid: int, name: str) -> bytes:
-    """Read a file of a process, such as ``'cgroup'``.
-
-    Raises:
-        OSError: There is no such process, or this user may not read it.
-    """
+    """Read a file of a process, such as ``'cgroup'``; OSError if this user may not read it."""
     replacement = system().process_file(pid, name)
     if replacement is not None:
         return replacement

@@ -33,22 +33,14 @@ def user_id() -> int:
 
 
 def open_untrusted(path: str) -> int:
-    """Open a file of any user for reading, without following links or waiting for a pipe.
-
-    Raises:
-        OSError: It cannot be opened.
-    """
+    """Open a file of any user for reading, without following links or waiting for a pipe."""
     if sys.platform == 'win32':
         raise OSError(ENOTSUP, 'not available on Windows')
     return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def write_new(path: str, data: bytes) -> int:
-    """Create a file that all users can read; return its descriptor.
-
-    Raises:
-        OSError: It exists, or cannot be written.
-    """
+    """Create a file that all users can read; return its descriptor. OSError if it exists."""
     if sys.platform == 'win32':
         raise OSError(ENOTSUP, 'not available on Windows')
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -68,9 +60,6 @@ def write_locked(path: str, data: bytes) -> int:
     """Create or replace a file that all users can read; return its descriptor, which locks it.
 
     The file appears complete and locked or not at all.
-
-    Raises:
-        OSError: It cannot be written, for example because the file system is full.
     """
     if sys.platform == 'win32':
         raise OSError(ENOTSUP, 'not available on Windows')
@@ -111,9 +100,6 @@ def take_lock(path: str) -> int | None:
 
     The file may belong to any user. It is opened for reading only, because some systems refuse to
     open files of others for writing in sticky directories.
-
-    Raises:
-        OSError: It cannot be opened.
     """
     if sys.platform == 'win32':
         raise OSError(ENOTSUP, 'not available on Windows')
@@ -175,11 +161,7 @@ def file_system(device: int) -> str:
 
 
 def make_shared(path: str) -> None:
-    """Create a directory in which every user may put files, without a moment of other rights.
-
-    Raises:
-        OSError: The directory cannot be created.
-    """
+    """Create a directory in which every user may put files, without a moment of other rights."""
     parent, name = os.path.split(path)
     new = os.path.join(parent, f'.{name}.{os.getpid()}.{time.time_ns()}')
     os.mkdir(new, 0o700)
@@ -214,9 +196,6 @@ def open_private(path: str) -> int:
 
     In a directory where every user may put files, such as /tmp, a symbolic link or a file of another
     user is refused. Returns the file descriptor.
-
-    Raises:
-        OSError: The file cannot be opened or is refused.
     """
     flags = os.O_RDWR | os.O_CREAT | getattr(os, 'O_CLOEXEC', 0) | getattr(os, 'O_BINARY', 0)
     is_shared = is_shared_folder(path)

@@ -31,8 +31,6 @@ _ASLEEP = ('suspended', 'suspending')
 
 
 class PciGpu(NamedTuple):
-    """A display or 3D controller of NVIDIA."""
-
     #: Such as ``'0000:3d:00.0'``.
     bus_id: str
     #: Kernel driver that is bound to it, ``''`` if none is.
@@ -143,8 +141,6 @@ def _driver(path: str) -> str:
 
 
 class GpuPower(NamedTuple):
-    """Runtime power management of a GPU."""
-
     #: Such as ``'0000:01:00.0'``.
     bus_id: str
     #: ``'active'``, ``'suspended'``, ``'suspending'``, ``'resuming'``, …; ``''`` if unknown.
@@ -154,7 +150,6 @@ class GpuPower(NamedTuple):
 
     @property
     def is_asleep(self) -> bool:
-        """Whether a query would wake it."""
         return is_asleep(self.status)
 
 
@@ -176,7 +171,6 @@ def read_driver_version(root: str = '/') -> str:
 
 
 def is_asleep(status: str) -> bool:
-    """Return whether this ``runtime_status`` is that of a sleeping GPU."""
     return status in _ASLEEP
 
 
@@ -199,7 +193,6 @@ def read_runtime_status(bus_id: str, root: str = '/') -> str:
 
 
 def read_sleep_info(bus_id: str, root: str = '/') -> SleepInfo:
-    """Return what is known of a GPU without waking it."""
     text = _text(bus_id, root)
     fields = {name.strip(): value for name, value in re.findall(_FIELD, text)}
     uuid = fields.get('GPU UUID', '')

@@ -69,8 +69,6 @@ _QUERY_HELP = {
 
 
 class Request(NamedTuple):
-    """Tables to print."""
-
     query: TableQuery
     style: OutputStyle
     #: Seconds between results; ``None``: one result.
@@ -78,7 +76,6 @@ class Request(NamedTuple):
 
 
 def make_parser() -> ArgumentParser:
-    """Make the parser of ``nvitop query``."""
     parser = ArgumentParser(
         prog=PROGRAM,
         usage=['nvitop query [OPTION ...]', 'nvitop --query-gpu=FIELDS [OPTION ...]'],

@@ -378,11 +378,7 @@ class QueryTable(NamedTuple):
     named_only: tuple[QueryField, ...] = ()
 
     def find(self, names: str | Iterable[str] | None) -> tuple[QueryField, ...]:
-        """Find fields by names that are separated by commas or spaces; ``all``: all fields.
-
-        Raises:
-            ValueError: Unknown field, or none given.
-        """
+        """Find fields by names separated by commas or spaces, or ``all``; ValueError if unknown."""
         words = names or ''
         words = words.replace(',', ' ').split() if isinstance(words, str) else list(words)
         if not words:
@@ -414,7 +410,6 @@ def make_table(
 
 @functools.lru_cache(maxsize=None)
 def device_table() -> QueryTable:
-    """All fields of devices."""
     reasons = {
         f'clocks_throttle_reasons.{reason}': f'clocks_event_reasons.{reason}'
         for reason in CLOCK_EVENT_REASONS

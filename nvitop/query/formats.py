@@ -64,11 +64,7 @@ Format = Callable[['QueryResult'], List[str]]
 
 
 def parse_style(text: str) -> OutputStyle:
-    """Parse a text such as ``'csv,noheader,nounits'``.
-
-    Raises:
-        ValueError: Unknown word, two formats, or an option that the format does not have.
-    """
+    """Parse a text such as ``'csv,noheader,nounits'``; ValueError if it has other words."""
     words = text.replace(',', ' ').split()
     kinds = [word for word in words if word in KINDS]
     others = {word for word in words if word not in KINDS}

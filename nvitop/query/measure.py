@@ -50,13 +50,11 @@ class TableQuery(NamedTuple):
 
     @property
     def fields(self) -> tuple[QueryField, ...]:
-        """All fields of all tables."""
         items = () if self.items is None else self.items[1]
         return (*(self.devices or ()), *(self.processes or ()), *items)
 
     @property
     def names(self) -> frozenset[str]:
-        """Names of all fields."""
         return frozenset(field.name for field in self.fields)
 
     @property
@@ -66,7 +64,6 @@ class TableQuery(NamedTuple):
 
     @property
     def metrics(self) -> frozenset[str]:
-        """Names of the device metrics to measure."""
         metrics = {metric for field in self.fields for metric in field.metrics}
         if self.items is not None:
             metrics.add(self.items[0].name)
@@ -74,8 +71,6 @@ class TableQuery(NamedTuple):
 
 
 class QueryResult(NamedTuple):
-    """Rows of one moment."""
-
     sample: Sample
     devices: tuple[DeviceQueryRow, ...]
     processes: tuple[ProcessQueryRow, ...]

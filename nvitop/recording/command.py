@@ -65,7 +65,6 @@ def _mode(text: str) -> int:
 
 
 def make_parser() -> ArgumentParser:
-    """Make the parser of ``nvitop record``."""
     parser = ArgumentParser(
         prog=PROGRAM,
         usage=['nvitop record [OPTION ...] [FILE]'],
@@ -204,11 +203,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def open_sink(options: argparse.Namespace) -> Recorder | LineWriter:
-    """Open the file.
-
-    Raises:
-        CommandFailure: It cannot be opened.
-    """
+    """Open the file; CommandFailure if it cannot be opened."""
     try:
         if options.output == default_recording():
             os.makedirs(os.path.dirname(options.output), mode=0o755, exist_ok=True)
@@ -305,7 +300,6 @@ class Requests(Interrupts):
             os._exit(SIGNALED + number)  # a second request: the driver or the disk hangs
 
     def end(self) -> None:
-        """Request the end."""
         self._queue.put('end')
 
     def wait_for_end(self, seconds: float | None, on_reopen: Callable[[], None]) -> None:

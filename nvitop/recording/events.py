@@ -20,8 +20,6 @@ _STATUSES = frozenset({'lost', 'not_responding', 'failing', 'xid'})
 
 
 class RecordedEvent(NamedTuple):
-    """Something that happened."""
-
     #: Seconds since the epoch.
     time: float
     #: ``'start'``, ``'stop'``, ``'gap'``, ``'clock'``, ``'driver'``, ``'added'``, ``'removed'``,

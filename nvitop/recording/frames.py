@@ -42,11 +42,7 @@ def compress(text: bytes, key: bytes = b'') -> bytes:
 
 
 def decompress(blob: bytes, key: bytes = b'') -> bytes:
-    """Return the text that :func:`compress` was given.
-
-    Raises:
-        FrameError: The frame is damaged, or its text is too large.
-    """
+    """Return the text that :func:`compress` was given; FrameError if it is damaged or too large."""
     stream = zlib.decompressobj(zdict=key[-WINDOW_BYTES:]) if key else zlib.decompressobj()
     try:
         text = stream.decompress(blob, MAX_BYTES)
@@ -58,11 +54,7 @@ def decompress(blob: bytes, key: bytes = b'') -> bytes:
 
 
 def parse_text(text: bytes) -> Sample:
-    """Return the sample in a JSON text.
-
-    Raises:
-        FrameError: The text is not a sample, or too large.
-    """
+    """Return the sample in a JSON text; FrameError if it is not a sample, or too large."""
     try:
         return loads(text)
     except SerializationError as error:
@@ -104,11 +96,7 @@ class FrameEncoder:
         self._key: KeyFrame | None = None
 
     def encode(self, sample: Sample) -> tuple[bytes, bytes | None]:
-        """Return the frame of a sample, and its compressed key frame if that is a new one.
-
-        Raises:
-            FrameError: The sample is too large.
-        """
+        """Return the frame of a sample, and a new key frame; FrameError if it is too large."""
         text = text_of(sample)
         key = self._key
         devices = tuple(device.key for device in sample.devices)
@@ -133,11 +121,7 @@ class LineWriter:
     """A sink that appends a line of JSON for each sample. The file always ends with a whole line."""
 
     def __init__(self, path: str, *, commands: str = 'name', mode: int | None = None) -> None:
-        """Open or create a file; ``'-'`` is standard output.
-
-        Raises:
-            RecordingError: The file cannot be opened.
-        """
+        """Open or create a file, ``'-'``: standard output; RecordingError if that fails."""
         self.path = path
         self._commands = CommandFilter(commands)
         self._mode = mode
@@ -163,11 +147,7 @@ class LineWriter:
             raise RecordingError(f'cannot open {self.path}: {error.strerror}') from None
 
     def write(self, sample: Sample) -> None:
-        """Append a sample; one that is too large is left out.
-
-        Raises:
-            OSError: The file cannot be written; it ends with the last whole line.
-        """
+        """Append a sample unless it is too large; after OSError, a whole line is the last."""
         try:
             line = text_of(self._commands.apply(sample)) + b'\n'
         except FrameError:
@@ -177,16 +157,11 @@ class LineWriter:
         write_pieces(self._descriptor, [line])
 
     def reopen(self) -> None:
-        """Close the file and open its path again, as after it was moved away.
-
-        Raises:
-            RecordingError: It cannot be opened again.
-        """
+        """Open the path again, as after the file was moved away; RecordingError if that fails."""
         self.close()
         self._open()
 
     def close(self) -> None:
-        """Finish the file."""
         descriptor, self._descriptor = self._descriptor, -1
         if self.path != STANDARD and descriptor >= 0:
             os.close(descriptor)

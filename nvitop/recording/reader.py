@@ -105,7 +105,6 @@ class Recording:
         return int(row[0]) if row else None
 
     def time_of(self, frame: int) -> float:
-        """Return when a frame was taken."""
         row = self._first('SELECT t FROM frame WHERE id = ?', frame)
         if not row:
             raise RecordingError(f'{self.path}: the frame has been deleted')
@@ -192,16 +191,11 @@ class Recording:
         return max(0.001, row[0] / _MS) if row else 1.0
 
     def close(self) -> None:
-        """Close the file."""
         self._db.close()
 
 
 def open_database(path: str) -> sqlite3.Connection:
-    """Open a recording for reading.
-
-    Raises:
-        RecordingError: It cannot be read, or is not a recording.
-    """
+    """Open a recording for reading; RecordingError if it cannot be read, or is not a recording."""
     check_sqlite()
     try:
         with open(path, 'rb') as file:

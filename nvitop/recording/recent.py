@@ -54,7 +54,6 @@ class RecentSamples:
 
     @property
     def size_bytes(self) -> int:
-        """Memory in use."""
         return self._store.size_bytes()
 
     def add(self, sample: Sample) -> None:
@@ -109,5 +108,4 @@ class RecentSamples:
 
 
 def _number(sample: Sample) -> int:
-    """Return the number of the frame of a sample."""
     return int(sample.monotonic * 1000)

@@ -229,11 +229,7 @@ class Recorder:
         return time.time() if self._last is None else self._last.timestamp
 
     def reopen(self) -> None:
-        """Close the file and open its path again, as after it was moved away.
-
-        Raises:
-            RecordingError: It cannot be opened again.
-        """
+        """Open the path again, as after the file was moved away; RecordingError if that fails."""
         self._close('reopened')
         self._run_is_begun = False
         self._encoder.restart()

@@ -104,7 +104,6 @@ class ReplaySource:
 
     @property
     def origin(self) -> Origin:
-        """The past."""
         return Origin(
             is_live=False,
             no_signals=NO_SIGNALS,

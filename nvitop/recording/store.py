@@ -449,11 +449,7 @@ def _remove(path: str) -> None:
 
 
 def _lock(path: str, lock_path: str) -> int:
-    """Lock a recording for writing; return the descriptor that holds the lock.
-
-    Raises:
-        RecordingError: Another process records to the file, or its directory is not writable.
-    """
+    """Return a descriptor that locks a recording; RecordingError if another process writes it."""
     try:
         descriptor = files.open_private(lock_path)
     except OSError as error:

@@ -21,10 +21,7 @@ FIRST_SECONDS = 30.0
 
 
 def remote_query(arguments: Sequence[str]) -> tuple[str, list[str]] | None:
-    """Return host and arguments of ``--ssh HOST query …``; ``None`` if it is something else.
-
-    Exit with status 2 if it is another command.
-    """
+    """Return host and arguments of ``--ssh HOST query …``; exit if it is another command."""
     first, _, host = arguments[0].partition('=') if arguments else ('', '', '')
     if first != '--ssh':
         return None
@@ -39,11 +36,7 @@ def remote_query(arguments: Sequence[str]) -> tuple[str, list[str]] | None:
 
 
 def run_remotely(host: str, arguments: Sequence[str]) -> int:
-    """Run ``nvitop`` with arguments on another machine; return its exit status.
-
-    Raises:
-        CommandFailure: ssh cannot be run.
-    """
+    """Run ``nvitop`` on another machine; return its exit status. CommandFailure without ssh."""
     sys.stdout.flush()
     try:
         command = ssh_command(host, arguments)
@@ -56,11 +49,7 @@ def run_remotely(host: str, arguments: Sequence[str]) -> int:
 
 @contextlib.contextmanager
 def connected(options: Options, *, once: bool) -> Iterator[tuple[RemoteSource, Sample]]:
-    """Connect to the machine of ``--ssh`` and wait for its first sample.
-
-    Raises:
-        CommandFailure: The machine cannot be watched.
-    """
+    """Connect to the machine of ``--ssh`` and wait for a sample; CommandFailure if none arrives."""
     host, interval = options.ssh or '', options.interval or 1.0
     arguments = ['query', '--samples', f'--owner-names={options.owner_names}']
     if not once:

@@ -22,8 +22,6 @@ class HostsError(ValueError):
 
 
 class RemoteHost(NamedTuple):
-    """A machine to connect to."""
-
     #: What the screens call it.
     name: str
     #: What ssh connects to: ``name``, ``user@name`` or ``ssh://user@name:port``.
@@ -63,11 +61,7 @@ def expand(pattern: str) -> list[str]:
 
 
 def targets(names: Iterable[str]) -> list[RemoteHost]:
-    """Return the machines that names, patterns and lists separated by commas stand for, each once.
-
-    Raises:
-        HostsError: One of them is invalid, or there are too many.
-    """
+    """Return the machines of names, patterns and lists, each once; HostsError if one is invalid."""
     # Commas within brackets belong to ranges.
     patterns = (part for name in names for part in re.split(r',(?![^\[]*\])', name) if part)
     return _unique([RemoteHost(name, name) for pattern in patterns for name in expand(pattern)])

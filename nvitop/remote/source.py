@@ -340,11 +340,7 @@ class RemoteSource:
         return self._last
 
     def first_sample(self, demand: Demand, seconds: float) -> Sample:
-        """Return the first sample.
-
-        Raises:
-            RemoteError: None arrives within that time, or the connection fails.
-        """
+        """Return the first sample; RemoteError if none arrives in time, or the connection fails."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             sample = self.sample(demand)
@@ -355,7 +351,6 @@ class RemoteSource:
         raise RemoteError(f'{self._host} sent no sample within {seconds:.0f} s')
 
     def close(self) -> None:
-        """Close the connection and stop ssh."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

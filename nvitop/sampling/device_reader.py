@@ -102,11 +102,7 @@ class DeviceReader:
         return tuple(self._problems.values())
 
     def read(self, due: Due) -> None:
-        """Measure what is due.
-
-        Raises:
-            DeviceLostError: The device no longer responds.
-        """
+        """Measure what is due; DeviceLostError if the device no longer responds."""
         metrics = metrics_due(due)
         shown = frozenset(metric for metric in metrics if metric.tier in ('shown', 'extended'))
         with self.device.oneshot():
@@ -363,11 +359,7 @@ def known_value(value: T | NaType) -> T | None:
 
 
 def value_of(metric: Metric, raw: object) -> Value:
-    """Return the raw value of a metric as samples hold it, ``None`` if it is not available.
-
-    Raises:
-        ImpossibleAnswer: The value is not a number, or implausible; the message shows it.
-    """
+    """Return a raw value as samples hold it, ``None`` for none; ImpossibleAnswer if implausible."""
     if raw is None or raw is NA:
         return None
     if metric.kind in ('int', 'float'):

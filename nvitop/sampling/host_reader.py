@@ -125,9 +125,6 @@ def read_host_io() -> HostIo:
 
     The call blocks while a file system does not respond. A file system that cannot be read is left
     out.
-
-    Raises:
-        OSError: The system does not provide the counters.
     """
     return HostIo(
         memory_free_bytes=host.virtual_memory().free,

@@ -78,10 +78,7 @@ class _OwnerBatch:
         self.is_over = False
 
     def run(self) -> bool:
-        """Read the owners until the time is over; return true.
-
-        The watchdog may call it again.
-        """
+        """Read the owners until the time is over; return true. The watchdog may call it again."""
         if self.is_over:
             return True
         deadline = time.monotonic() + self._seconds
@@ -133,7 +130,6 @@ class OwnerReader:
         """Return the processes with their owners.
 
         Args:
-            processes: The processes.
             visible: The processes in view, whose cgroups are read again; ``None``: all.
             wait: Whether to wait for everything about the owners, within limits.
             is_brief: Whether to read only what kind, ID and name of the owners depend on. That stays

@@ -101,8 +101,6 @@ _UNREAD = HostFacts(True)
 
 
 class ProcessReading(NamedTuple):
-    """The processes of one reading."""
-
     processes: tuple[ProcessSample, ...] = ()
     host_processes: tuple[HostProcessSample, ...] = ()
     problems: tuple[Problem, ...] = ()

@@ -70,16 +70,11 @@ def parse(stored: object) -> Sample:
 
 
 def dumps(sample: Sample) -> str:
-    """Return a sample as one line of JSON."""
     return json.dumps(serialize(sample), separators=(',', ':'), allow_nan=False)
 
 
 def loads(text: str | bytes) -> Sample:
-    """Return the sample in a JSON text.
-
-    Raises:
-        SerializationError: The text is not JSON, not a sample, or too large.
-    """
+    """Return the sample in a JSON text; SerializationError if it is not one, or too large."""
     sample = parse(_loads(text))
     if not 0 <= sample.timestamp < LATEST_TIME:
         raise SerializationError('a sample of an impossible time')
@@ -97,16 +92,11 @@ def _loads(text: str | bytes) -> object:
 
 
 def dumps_demand(demand: types.Demand) -> str:
-    """Return a demand as one line of JSON."""
     return json.dumps({'nvitop_demand': VERSION, **_plain(demand)}, separators=(',', ':'))
 
 
 def loads_demand(text: str | bytes) -> types.Demand:
-    """Return the demand in a JSON text.
-
-    Raises:
-        SerializationError: The text is not a demand, or too large.
-    """
+    """Return the demand in a JSON text; SerializationError if it is not one, or too large."""
     stored = _loads(text)
     if not isinstance(stored, dict) or 'nvitop_demand' not in stored:
         raise SerializationError('not a demand')

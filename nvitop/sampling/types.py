@@ -542,7 +542,6 @@ class Origin(NamedTuple):
 
     @property
     def can_signal(self) -> bool:
-        """Whether processes can be signaled."""
         return not self.no_signals
 
 

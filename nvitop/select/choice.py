@@ -52,11 +52,7 @@ _METRICS = frozenset(CRITICAL_METRICS) - {PROCESSES}
 
 
 def _read_for_judgement(gpu: Device) -> DeviceReader:
-    """Read the values of a GPU that lead to critical findings.
-
-    Raises:
-        DeviceLostError: The GPU does not respond.
-    """
+    """Read the values of a GPU that lead to critical findings; DeviceLostError if it is lost."""
     uuid = gpu.uuid()
     reader = DeviceReader(gpu, DeviceKey(gpu.physical_index, -1, '' if uuid is NA else str(uuid)))
     # A GPU with MIG devices has no processes of its own.
@@ -140,12 +136,10 @@ class Candidate(NamedTuple):
 
     @property
     def memory_percent(self) -> float | None:
-        """Percentage of the memory that is in use."""
         return None if self.used is None or not self.total else 100 * self.used / self.total
 
     @property
     def is_mig(self) -> bool:
-        """Whether it is a MIG device."""
         return self.device.is_mig_device()
 
 
@@ -165,7 +159,6 @@ class Selection(NamedTuple):
 
 
 def _number(value: object) -> int | None:
-    """Return the number, ``None`` for ``NA``."""
     return value if isinstance(value, int) else None
 
 

@@ -61,7 +61,6 @@ TOO_FEW = 4
 
 
 def make_parser() -> ArgumentParser:
-    """Make the parser of ``nvisel``."""
     parser = ArgumentParser(
         prog='nvisel',
         usage=['nvisel [OPTION ...]'],
@@ -152,7 +151,6 @@ def add_devices(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add the group of limits that devices must match."""
     add = parser.add_argument_group('limits').add_argument
     add(
         '-f',

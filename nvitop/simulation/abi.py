@@ -80,10 +80,7 @@ def known(value: T | None) -> T:
 
 
 def target(argument: object) -> Any:
-    """The ctypes object that an argument refers to: through ``byref()``, or an array.
-
-    Raises :class:`DriverError` (invalid argument) for NULL.
-    """
+    """The ctypes object behind ``byref()``, or an array; *invalid argument* for NULL."""
     behind = getattr(argument, '_obj', None)
     if behind is not None:
         return behind
@@ -140,10 +137,7 @@ def _store_text(text: str, buffer: object, length: object) -> None:
 
 
 def fill_struct(argument: object, fields: Mapping[str, object]) -> None:
-    """Store values in the fields of a struct, without those that an older struct lacks.
-
-    Raises *version mismatch* if it has another ``version`` than the one given.
-    """
+    """Store values in a struct that has these fields; *version mismatch* for another one."""
     struct = target(argument)
     if 'version' in fields and struct.version != fields['version']:
         raise DriverError(ARGUMENT_VERSION_MISMATCH)

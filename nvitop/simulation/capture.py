@@ -53,8 +53,6 @@ class CapturedGpu(NamedTuple):
 
 
 class Capture(NamedTuple):
-    """A machine."""
-
     driver_version: str
     cuda_version: str
     gpus: Sequence[CapturedGpu]
@@ -532,12 +530,7 @@ def _parse(file: BinaryIO) -> ET.Element:
 
 
 def read_xml(file: BinaryIO, path: pathlib.Path) -> Capture:
-    """Read the output of ``nvidia-smi -q -x`` from an open file.
-
-    Raises:
-        ScenarioError: The file is something else; the message names *path*.
-        OSError: It cannot be read.
-    """
+    """Read the output of ``nvidia-smi -q -x``; a ScenarioError about anything else names *path*."""
     try:
         root = _parse(file)
         gpus = [_captured(element) for element in root.findall('gpu')]

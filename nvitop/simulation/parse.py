@@ -333,12 +333,7 @@ _IDENTITY = ('uuid', 'bus_id')
 
 
 def read_scenario(file: BinaryIO, path: pathlib.Path) -> Scenario:
-    """Read and check an open scenario file. Its name without ``.toml`` is the name of the scenario.
-
-    Raises:
-        ScenarioError: The file has a mistake; the message names *path*.
-        OSError: It cannot be read.
-    """
+    """Read and check an open scenario file; a ScenarioError names *path*, line and key."""
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise ScenarioError(f'{path}: larger than {MAX_BYTES >> 20} MiB')
@@ -350,11 +345,7 @@ def read_scenario(file: BinaryIO, path: pathlib.Path) -> Scenario:
 
 
 def parse_scenario(text: str, *, name: str, source: str = '') -> Scenario:
-    """Check the text of a scenario file.
-
-    Raises:
-        ScenarioError: The text has a mistake; the message names *source*, line and key.
-    """
+    """Check the text of a scenario file; a ScenarioError names *source*, line and key."""
     source = source or name
     try:
         document = TomlDocument(text)
@@ -371,11 +362,7 @@ def scenario_of(
     source: str = '',
     document: TomlDocument | None = None,
 ) -> Scenario:
-    """Check the values of a scenario file.
-
-    Raises:
-        ScenarioError: There is a mistake; the message names *source* and key.
-    """
+    """Check the values of a scenario file; a ScenarioError names *source* and key."""
     top = TomlTable(values, source=source or name, document=document)
     head = top.read(FILE_KEYS, 'driver', 'host', 'gpu', 'process', 'event', 'fault')
     top.seed = head['seed']

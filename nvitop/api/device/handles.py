@@ -58,7 +58,6 @@ class _UnknownError(libnvml.NVMLError):
         return super().__new__(cls)
 
     def __init__(self, text: str) -> None:
-        """Describe the error."""
         self.args = (text,)
 
     def __str__(self) -> str:
@@ -190,11 +189,7 @@ def mig_handles(handle: Any, count: int) -> Iterator[tuple[int, Any]]:
 
 
 def find_mig_by_uuid(uuid: str) -> tuple[int, int, Any]:
-    """Return GPU index, MIG index and handle of a MIG device.
-
-    Raises:
-        NVMLError: There is no such device.
-    """
+    """Return GPU index, MIG index and handle of a MIG device; NVMLError if there is none."""
     match = UUID_PATTERN.match(uuid)
     if match is not None and match['parent']:
         # Drivers since R470 no longer accept this form.

@@ -38,7 +38,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return all names, including those of the binding."""
     return sorted({*globals(), *__getattr__('__all__')})
 
 

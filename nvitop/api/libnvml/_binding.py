@@ -76,11 +76,7 @@ def _distributions(name: str) -> Iterable[Any]:
 
 
 def find_binding() -> Any:
-    """Import the module with NVML's functions.
-
-    Raises:
-        ImportError: No usable binding is installed; the message explains what to do.
-    """
+    """Import the module with NVML's functions; an ImportError explains what to do."""
     try:
         module = importlib.import_module('pynvml')
     except Exception as error:
@@ -111,11 +107,7 @@ def is_constant(name: str) -> bool:
 
 
 def call_driver(name: str, *args: Any) -> None:
-    """Call an entry point of the driver with ctypes values.
-
-    Raises:
-        NVMLError: The call failed, or the driver does not have this entry point.
-    """
+    """Call an entry point with ctypes values; NVMLError if that fails, or the driver lacks it."""
     code = BINDING._nvmlGetFunctionPointer(name)(*args)
     if code:
         raise NVMLError(code)

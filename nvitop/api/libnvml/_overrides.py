@@ -234,9 +234,6 @@ def read_gsp_modes(handle: Any) -> tuple[int, int]:
 
     Depending on its release, the binding's own function needs output arguments or returns the same
     objects to all callers.
-
-    Raises:
-        NVMLError: The query failed.
     """
     modes = _uint(), _uint()
     call_driver('nvmlDeviceGetGspFirmwareMode', handle, *map(ctypes.byref, modes))

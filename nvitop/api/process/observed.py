@@ -74,7 +74,6 @@ class LinuxProcess(ObservedProcess):
     """A process that is read from ``/proc``. The first read decides which process it is."""
 
     def __init__(self, pid: int) -> None:
-        """Read nothing yet."""
         super().__init__(pid)
         #: Start time, see :class:`procfs.Stat`; ``None``: there was no such process.
         self._start_ticks: int | None = None

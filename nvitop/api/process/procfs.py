@@ -84,11 +84,7 @@ def _read(pid: int, file: str) -> bytes:
 
 
 def read_file(pid: int, name: str, limit: int = 1 << 30) -> bytes:
-    """Read a file of a process, about as far as the limit in bytes.
-
-    Raises:
-        OSError: There is no such process, or this user may not read it.
-    """
+    """Read a file of a process, about as far as the limit in bytes."""
     descriptor = os.open(f'{procfs_path()}/{pid}/{name}', os.O_RDONLY)
     try:
         content = chunk = os.read(descriptor, PAGE_BYTES)
@@ -106,11 +102,7 @@ def _decoded(text: bytes) -> str:
 
 
 def read_stat(pid: int) -> Stat | None:
-    """Read ``/proc/<pid>/stat``; ``None`` if there is no such process.
-
-    Raises:
-        PermissionError: The process is hidden from this user.
-    """
+    """Read ``/proc/<pid>/stat``, ``None``: no such process; PermissionError if it is hidden."""
     try:
         (content, owner), taken = timed(functools.partial(_read_with_owner, pid))
     except (FileNotFoundError, ProcessLookupError):
@@ -192,11 +184,7 @@ def read_start_ticks(pid: int) -> int | None:
 
 
 def read_uid(pid: int) -> int:
-    """Read the real user ID of a process from ``/proc/<pid>/status``.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
+    """Read the real user ID of a process from ``/proc/<pid>/status``."""
     _, _, after = _read(pid, 'status').partition(b'\nUid:')
     return int(after.split(None, 1)[0])
 
@@ -211,11 +199,7 @@ def namespace_pids(pid: int) -> tuple[int, ...]:
 
 
 def read_boot_time() -> float:
-    """Read the boot time, in whole seconds since the epoch.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
+    """Read the boot time, in whole seconds since the epoch."""
     with open(f'{procfs_path()}/stat', 'rb') as file:
         for line in file:
             if line.startswith(b'btime'):
@@ -224,20 +208,12 @@ def read_boot_time() -> float:
 
 
 def read_rss(pid: int) -> int:
-    """Read the resident memory in bytes from ``/proc/<pid>/statm``; ``stat`` has a rougher value.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
+    """Read the resident memory in bytes from ``statm``; ``stat`` has a rougher value."""
     return int(_read(pid, 'statm').split(b' ', 2)[1]) * _page_size()
 
 
 def read_cmdline(pid: int) -> list[str]:
-    """Read the command line; empty for a kernel thread, a zombie and a process that has exited.
-
-    Raises:
-        PermissionError: The process is hidden from this user.
-    """
+    """Read the command line, empty if there is none; PermissionError if the process is hidden."""
     try:
         return parse_cmdline(read_file(pid, 'cmdline'))
     except (FileNotFoundError, ProcessLookupError):
