@@ -208,15 +208,12 @@ def _reason_words(name: str) -> str:
 
 
 def devices_text(devices: Sequence[DeviceKey]) -> str:
-    """Return the devices of a process: ``GPU 0-3,7``, ``GPU 1:0 2``, ``Host`` if there are none."""
+    """Return the devices of a process: ``GPU 0-3,7``, ``GPU 1:0,2``, ``Host`` if there are none."""
     return f'GPU {join_labels(key.label for key in sorted(devices))}' if devices else 'Host'
 
 
 def join_labels(labels: Iterable[str]) -> str:
-    """Join labels; successive numbers become a range: ``0-3,7 8:0``.
-
-    A space is between MIG devices and GPUs: ``0:2,3`` would read as two MIG devices of GPU 0.
-    """
+    """Join labels; successive GPUs become a range: ``0-3,7``, ``0:2,3`` for a MIG device and GPU 3."""
     runs: list[tuple[str, str, int]] = []
     for label in labels:
         if runs and label.isdecimal() and runs[-1][1].isdecimal():
@@ -225,15 +222,10 @@ def join_labels(labels: Iterable[str]) -> str:
                 runs[-1] = (first, label, length + 1)
                 continue
         runs.append((label, label, 1))
-    text = ''
-    was_mig = False
-    for first, last, length in runs:
-        is_mig = ':' in first
-        if text:
-            text += ',' if is_mig == was_mig else ' '
-        text += first if length == 1 else f'{first}{"," if length == 2 else "-"}{last}'
-        was_mig = is_mig
-    return text
+    return ','.join(
+        first if length == 1 else f'{first}{"," if length == 2 else "-"}{last}'
+        for first, last, length in runs
+    )
 
 
 # Process ------------------------------------------------------------------------------------------
