@@ -52,7 +52,7 @@ class Picture(NamedTuple):
 
 PICTURES = {
     'main': Picture(120, 34),
-    'full': Picture(132, 40, 'f H'),
+    'full': Picture(132, 46, 'f H'),
     'narrow': Picture(60, 24),
     'page': Picture(132, 40, 'Tab Enter'),
     'tree': Picture(110, 19, 't Down Down Down'),

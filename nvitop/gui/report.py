@@ -134,7 +134,7 @@ def draw_report(
     if fit(answer, width - 2, 2) != [item.forms[0] for item in answer]:
         # What is wrong is below in full: who uses what comes first.
         answer = [item._replace(forms=item.forms[1:]) if item.key else item for item in answer]
-    tops = [items for items in (heads if is_full else [answer, *heads]) if items]
+    tops = [items for items in [answer, *heads] if items]
     # A line remains for the prompt of the shell.
     room = height - 1 - len(tops) - devices - int(view.show_host) - PROCESS_FRAME
     processes_room, footer = sum(map(len, blocks)), ''
@@ -182,7 +182,7 @@ def draw_report(
         Limits(wanted),
         is_report=True,
     )
-    draw_panels(buf, panel, sample, view, DeviceView(sample), listed, len(tops))
+    draw_panels(buf, panel, sample, DeviceView(sample), listed, len(tops))
     buf.write(3, bottom - 1, clip(footer, width - 6), DIM)
     for y, pieces in enumerate(notes, bottom):
         x = 1

@@ -54,7 +54,7 @@ def panel(
     height = full_height(rows) if full else DEVICE_FRAME + lines * len(rows)
     buffer = Buffer(width, height)
     if full:
-        draw_full_devices(buffer, buffer.area, rows, ViewState(), shown)
+        draw_full_devices(buffer, buffer.area, rows, shown)
     else:
         arranged = MainRows(height, 0, 0, fold_free(rows)._replace(rows=rows, free=()), lines)
         draw_devices(buffer, Rect(0, 0, width, height), arranged, shown)
@@ -170,10 +170,10 @@ def test_full_form_has_columns_for_state_and_user() -> None:
         process(part, 3, 'x', username='dave', gpu_memory_bytes=MIB),
     )
     lines = panel(machine(device, part, processes=running), 79, full=True).lines()
-    state, user = lines[1].index('State'), lines[1].index('User')
-    assert lines[4][state:].startswith('busy ')
-    assert lines[4][user:].startswith('carol +1 ')
-    assert lines[7][user:].startswith('dave ')
+    state, user = lines[2].index('State'), lines[2].index('User')
+    assert lines[5][state:].startswith('busy ')
+    assert lines[5][user:].startswith('carol +1 ')
+    assert lines[8][user:].startswith('dave ')
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_word_of_a_problem_is_shown_at_any_width(width: int, state: str) -> None
     sample = machine(wrong, processes=(process(wrong, 1, 'x'),))
     assert f'0! {state} ' in panel(sample, width, history=device_history_of(sample)).lines()[2]
     if width >= 82:
-        full = panel(sample, width, full=True).lines()[4]
+        full = panel(sample, width, full=True).lines()[5]
         assert '│ busy remap ' in full
 
 

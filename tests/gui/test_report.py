@@ -35,6 +35,19 @@ def test_report_has_the_words_that_scripts_look_for() -> None:
     assert '│ Fan  Temp  Perf  Pwr:Usage/Cap│' in text
 
 
+@pytest.mark.parametrize('scenario', ['h100x8', 'lost', 'mig'])
+def test_lines_of_the_classic_table_meet_below_the_answer(scenario: str) -> None:
+    for width in (79, 90, 123, 160):
+        lines = report(SAMPLES[scenario], width, view=ViewState(mode='full'))
+        assert lines[0] == report(SAMPLES[scenario], width)[0]
+        for line, below in zip(lines[2:], lines[3:]):
+            down, up = (
+                [x for x, char in enumerate(text) if char in chars]
+                for text, chars in ((line, '│┬┼├┤╭╮'), (below, '│┴┼├┤╰╯'))
+            )
+            assert down == up, f'{line}\n{below}'
+
+
 def test_first_line_is_not_cut_at_any_width() -> None:
     for width in range(40, 120, 2):
         assert len(report(SAMPLES['h100x8'], width)[0]) < width

@@ -16,6 +16,8 @@ from nvitop.gui.render.width import wrap
 LOWEST = 6
 #: Rows of a panel of devices and of processes around their lines: borders and headings.
 DEVICE_FRAME, PROCESS_FRAME = 2, 3
+#: Rows of the classic table around its devices: the title, two headings, and three lines.
+_FULL_FRAME = 6
 #: Minimum height of a screen with a panel of devices.
 _WITH_DEVICES = 9
 #: Minimum share of the screen for processes, on the page of a GPU too, and lines of them before rows
@@ -136,10 +138,8 @@ def is_tall(row: GpuRow) -> bool:
 
 def full_height(rows: Sequence[GpuRow]) -> int:
     """Return the rows of the classic table: two for a GPU, one for a MIG device, and the lines between."""
-    count = 5 + len(rows) + sum(not row.device.key.is_mig for row in rows)
-    for above, row in zip(rows, rows[1:]):
-        count += is_separated(above, row)
-    return count - 1
+    count = _FULL_FRAME + len(rows) + sum(not row.device.key.is_mig for row in rows)
+    return count + sum(is_separated(above, row) for above, row in zip(rows, rows[1:]))
 
 
 def least_height_of_full(rows: Sequence[GpuRow]) -> int:

@@ -33,7 +33,8 @@ def draw_cell(buf: Buffer, x: int, y: int, placed: Placed, content: Content, sty
     if column.align == '>':
         x = max(x, end - cells)
     for text, piece in content:
-        shown = DIM._replace(bold=False) if text == NOT_AVAILABLE and style == PLAIN else piece
+        is_unknown = text.strip() == NOT_AVAILABLE and style == PLAIN
+        shown = DIM._replace(bold=False) if is_unknown else piece
         x += buf.write(x, y, text, shown, width=max(0, end - x))
 
 

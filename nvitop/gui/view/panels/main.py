@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.main_rows import MainRows
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.view.panels.device import DeviceView, draw_devices
@@ -17,7 +16,6 @@ def draw_panels(
     buf: Buffer,
     panel: MainRows,
     sample: Sample,
-    view: ViewState,
     shown: DeviceView,
     listed: ProcessView,
     y: int = 1,
@@ -26,8 +24,7 @@ def draw_panels(
     graph = None
     above: tuple[int, ...] = (0, buf.width - 1) if panel.devices else ()
     if panel.is_full:
-        area = Rect(0, y, buf.width, panel.devices)
-        above = draw_full_devices(buf, area, panel.shown.rows, view, shown)
+        draw_full_devices(buf, Rect(0, y, buf.width, panel.devices), panel.shown.rows, shown)
     elif panel.devices:
         graph = draw_devices(buf, Rect(0, y, buf.width, panel.devices), panel, shown)
     y += panel.devices

@@ -67,7 +67,7 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         (Item(_FOREIGN, Style(Role.WARNING), 2),) if has_foreign else (),
         searched=state.searched_words,
     )
-    draw_panels(buf, panel, sample, state.view, shown, listed)
+    draw_panels(buf, panel, sample, shown, listed)
 
 
 def ruler_of(state: AppState, history: History) -> Ruler:
