@@ -6,12 +6,12 @@ from __future__ import annotations
 import collections
 import contextlib
 import errno
-import functools
 import os
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Protocol, Union
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, Protocol
 
 from nvitop.api import host
 from nvitop.api.process.observed import start_time_of
@@ -104,11 +104,11 @@ def _held(pid: int, kill: Callable[[int, int], None]) -> Iterator[Callable[[int]
             # A sandbox or an old kernel rejects it: rely on the start time alone.
         else:
             try:
-                yield functools.partial(signal.pidfd_send_signal, descriptor)
+                yield partial(signal.pidfd_send_signal, descriptor)
             finally:
                 os.close(descriptor)
             return
-    yield functools.partial(kill, pid)
+    yield partial(kill, pid)
 
 
 def is_zombie(pid: int, status_of: Callable[[int], str] = status_of) -> bool:
@@ -117,73 +117,6 @@ def is_zombie(pid: int, status_of: Callable[[int], str] = status_of) -> bool:
         return status_of(pid) == host.STATUS_ZOMBIE
     except (OSError, host.PsutilError):
         return False
-
-
-#: Effects that may block.
-Job = Union[events.SendSignal, events.ReadEnvironment, events.SaveSettings]
-
-
-class EffectRunner:
-    """Carries out effects that may block in a daemon thread each, and posts the results as events.
-
-    Reading from a process that hangs in the kernel can take forever, and must not prevent killing it.
-    """
-
-    def __init__(
-        self,
-        post: Callable[[events.Event], None],
-        *,
-        owner_names: str = 'files',
-        config_path: str | None = None,
-    ) -> None:
-        self._post = post
-        self._config_path = config_path
-        self._owner_names = owner_names
-
-    def run(self, effect: Job) -> None:
-        """Carry out an effect in the background; failures are posted, not raised."""
-        try:
-            start_daemon('nvitop-effects', functools.partial(self._work, effect))
-        except RuntimeError as error:  # the system cannot start a thread
-            self._fail(effect, error)
-
-    def _work(self, effect: Job) -> None:
-        try:
-            for event in carry_out(effect, self._owner_names, self._config_path):
-                self._post(event)
-        except Exception as error:  # report any error
-            self._fail(effect, error)
-
-    def _fail(self, effect: Job, error: Exception) -> None:
-        for event in failures(effect, str(error) or type(error).__name__):
-            self._post(event)
-
-
-def carry_out(
-    effect: Job, owner_names: str = 'files', config_path: str | None = None
-) -> Iterator[events.Event]:
-    if isinstance(effect, events.SendSignal):
-        for key in effect.targets:
-            yield send_signal(key, effect.signal)
-    elif isinstance(effect, events.SaveSettings):
-        from nvitop.gui.settings import save
-
-        yield save(effect, config_path)
-    else:
-        event = read_environment(effect.pid, effect.start_time)
-        reading = find_owner(effect.pid, effect.start_time, owner_names)
-        yield event._replace(owner=reading.owner, no_owner=reading.reason)
-
-
-def failures(effect: Job, reason: str) -> Iterator[events.Event]:
-    if isinstance(effect, events.SendSignal):
-        for key in effect.targets:
-            yield events.SignalSent(key, effect.signal, 'failed', reason)
-    elif isinstance(effect, events.SaveSettings):
-        yield events.SettingsSaved('', reason)
-    else:
-        error = f'cannot be read: {reason}'
-        yield events.EnvironmentRead(effect.pid, effect.start_time, error=error)
 
 
 def read_environment(pid: int, start_time: float) -> events.EnvironmentRead:
@@ -245,6 +178,13 @@ class Measuring(Protocol):
         """Measure everything now."""
 
 
+class Step(NamedTuple):
+    """A part of an effect that may block. An event follows from it, or from the reason it failed for."""
+
+    take: Callable[[], events.Event]
+    failed: Callable[[str], events.Event]
+
+
 class App:
     """One run of the monitor.
 
@@ -260,7 +200,7 @@ class App:
         state: AppState,
         *,
         history: History | None = None,
-        runner: EffectRunner | None = None,
+        effects: Mapping[type, Callable[[Any, Any], None]] | None = None,
         owner_names: str = 'files',
         config_path: str | None = None,
         monotonic: Callable[[], float] = time.monotonic,
@@ -277,9 +217,9 @@ class App:
         #: Descriptions of the last events, for a crash report.
         self.events: collections.deque[str] = collections.deque(maxlen=REMEMBERED_EVENTS)
         self._posted: collections.deque[events.Event] = collections.deque()
-        self.runner = runner or EffectRunner(
-            self.post, owner_names=owner_names, config_path=config_path
-        )
+        self._effects = effects or EFFECTS
+        self.owner_names = owner_names
+        self.config_path = config_path
         self._monotonic = monotonic
         self._wall_clock = wall_clock
         self._measuring: Measuring | None = None
@@ -345,23 +285,49 @@ class App:
             event = event._replace(hit=self._frame.hit_at(event.x, event.y))
         self.events.append(describe_event(event, self.state))
         if isinstance(event, events.SampleArrived):
-            watched = () if self.state.metrics is None else (self.state.metrics,)
-            self.history = event.history or self.history
-            if event.sample is not self.state.sample:
-                for sample in (*event.past, event.sample):
-                    self.history.record(sample, watched=watched)
-                    if self.recent is not None:
-                        self.recent.add(sample)
-                        self._recent_since = self._recent_since or sample.timestamp
-                        since = max(self._recent_since, sample.timestamp - self.recent.seconds)
-                        event = event._replace(
-                            gpu_times=self.recent.gpu_times, gpu_times_since=since
-                        )
+            event = self._record(event)
         self.state, effects = self.update(self.state, event)
         for effect in effects:
-            EFFECTS[type(effect)](self, effect)
+            self._effects[type(effect)](self, effect)
+
+    def _record(self, event: events.SampleArrived) -> events.SampleArrived:
+        """Add a sample to the history and to the recent samples; return it with the times from these."""
+        self.history = event.history or self.history
+        if event.sample is self.state.sample:
+            return event
+        watched = () if self.state.metrics is None else (self.state.metrics,)
+        for sample in (*event.past, event.sample):
+            self.history.record(sample, watched=watched)
+            if self.recent is not None:
+                self.recent.add(sample)
+                self._recent_since = self._recent_since or sample.timestamp
+        if self.recent is None:
+            return event
+        since = max(self._recent_since, event.sample.timestamp - self.recent.seconds)
+        return event._replace(gpu_times=self.recent.gpu_times, gpu_times_since=since)
 
     # What effects do.
+
+    def take_in_background(self, *steps: Step) -> None:
+        """Take steps that may block, one after the other, and post their events.
+
+        Each call has a thread of its own: reading from a process that hangs in the kernel can take
+        forever, and must not prevent killing it.
+        """
+
+        def work() -> None:
+            for step in steps:
+                try:
+                    event = step.take()
+                except Exception as error:  # report any error
+                    event = step.failed(str(error) or type(error).__name__)
+                self.post(event)
+
+        try:
+            start_daemon('nvitop-effects', work)
+        except RuntimeError as error:  # the system cannot start a thread
+            for step in steps:
+                self.post(step.failed(str(error)))
 
     def quit(self, status: int) -> None:
         self._status = status
@@ -404,16 +370,50 @@ class App:
         self._drawn = self.state._replace(monotonic=0.0)
 
 
-#: Effect → how the application carries it out.
+def send_signals(app: App, effect: events.SendSignal) -> None:
+    app.take_in_background(
+        *(
+            Step(
+                partial(send_signal, key, effect.signal),
+                partial(events.SignalSent, key, effect.signal, 'failed'),
+            )
+            for key in effect.targets
+        )
+    )
+
+
+def read_process(app: App, effect: events.ReadEnvironment) -> None:
+    """Read the environment of a process, and what it belongs to."""
+    pid, start_time = effect
+
+    def read() -> events.Event:
+        event = read_environment(pid, start_time)
+        reading = find_owner(pid, start_time, app.owner_names)
+        return event._replace(owner=reading.owner, no_owner=reading.reason)
+
+    def failed(reason: str) -> events.Event:
+        return events.EnvironmentRead(pid, start_time, error=f'cannot be read: {reason}')
+
+    app.take_in_background(Step(read, failed))
+
+
+def save_settings(app: App, effect: events.SaveSettings) -> None:
+    from nvitop.gui.settings import save
+
+    app.take_in_background(
+        Step(partial(save, effect, app.config_path), partial(events.SettingsSaved, ''))
+    )
+
+
+#: Effect → what performs it on an application.
 EFFECTS: dict[type, Callable[[Any, Any], None]] = {
     events.Quit: lambda app, effect: app.quit(effect.status),
-    events.SendSignal: lambda app, effect: app.runner.run(effect),
-    events.ReadEnvironment: lambda app, effect: app.runner.run(effect),
-    events.SaveSettings: lambda app, effect: app.runner.run(effect),
+    events.SendSignal: send_signals,
+    events.ReadEnvironment: read_process,
+    events.SaveSettings: save_settings,
     events.Refresh: lambda app, _: app.refresh(),
     events.CaptureMouse: lambda app, effect: app.terminal.capture_mouse(effect.captured),
     events.Travel: lambda app, effect: app.show_time(effect),
-    events.OpenHost: lambda app, effect: app.open_host(effect.host),
     events.RingBell: lambda app, _: app.terminal.ring(),
     events.Suspend: lambda app, _: app.suspend(),
     events.Redraw: lambda app, _: app.redraw(),

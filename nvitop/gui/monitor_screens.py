@@ -243,7 +243,7 @@ SIGNAL = ScreenSpec(
     lines=lambda state: () if state.dialog is None else state.dialog.targets,
     demand=lambda state: (tree_demand if state.listing is Screen.TREE else main_demand)(state),
     margins=lambda state: (
-        2 + len(note_lines(state)),
+        3 + len(note_lines(state)),
         len(command_lines(state)) + bool(command_lines(state)),
     ),
     key_of=lambda line: line.key,

@@ -10,7 +10,8 @@ import signal
 import stat
 import subprocess
 import threading
-from typing import Any, Callable, Iterator
+from functools import partial
+from typing import Any, Callable
 from unittest import mock
 
 import psutil
@@ -18,11 +19,9 @@ import pytest
 
 from nvitop.api import host
 from nvitop.api.process import HostProcess
-from nvitop.gui import app as app_module
 from nvitop.gui.app import (
+    EFFECTS,
     App,
-    EffectRunner,
-    Job,
     describe_event,
     read_environment,
     send_signal,
@@ -34,13 +33,16 @@ from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.events import (
     HUNG_UP,
+    Effect,
     EnvironmentRead,
     Event,
     KeyPressed,
     Pasted,
     ReadEnvironment,
     SampleArrived,
+    SaveSettings,
     SendSignal,
+    SettingsSaved,
     SignalSent,
     Suspended,
 )
@@ -283,37 +285,32 @@ def test_environment_is_sorted_or_the_error_says_why_it_cannot_be_read(
     assert read_environment(child.pid, started).error == 'the process has exited'
 
 
-def test_failing_effect_is_reported_and_the_next_one_is_carried_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    carry_out = app_module.carry_out
+def perform(effect: Effect) -> Callable[[], Event]:
+    """Perform an effect on an application; return a function that waits for the next event."""
+    posted: queue.Queue[Event] = queue.Queue()
 
-    def broken(effect: Job, *_: str | None) -> Iterator[Event]:
-        if isinstance(effect, ReadEnvironment) and effect.pid == 0:
-            return carry_out(effect)
-        raise ZeroDivisionError('injected')
+    class Posting(App):
+        def post(self, event: Event) -> None:
+            posted.put(event)
 
-    monkeypatch.setattr(app_module, 'carry_out', broken)
-    events: queue.Queue[Event] = queue.Queue()
-    runner = EffectRunner(events.put)
-    runner.run(ReadEnvironment(42, 1.0))
-    assert events.get(timeout=PATIENCE) == EnvironmentRead(42, 1.0, (), 'cannot be read: injected')
-    runner.run(ReadEnvironment(0))
-    assert isinstance(events.get(timeout=PATIENCE), EnvironmentRead)
+    EFFECTS[type(effect)](Posting(HeadlessTerminal(), AppState(MONITOR)), effect)
+    return partial(posted.get, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize('part', ['send_signal', 'threading.Thread.start'])
+def test_failing_effects_are_reported(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    error = RuntimeError('injected')
+    for name in ('read_environment', part):
+        path = part if '.' in part else f'nvitop.gui.app.{name}'
+        monkeypatch.setattr(path, raising(error))
+    posted = perform(ReadEnvironment(42, 1.0))
+    assert posted() == EnvironmentRead(42, 1.0, (), 'cannot be read: injected')
     keys = (ProcessKey(42, 1.0, GPU), ProcessKey(43, 1.0, GPU))
-    runner.run(SendSignal('SIGTERM', keys))
-    posted = [events.get(timeout=PATIENCE) for _ in keys]
-    assert posted == [SignalSent(key, 'SIGTERM', 'failed', 'injected') for key in keys]
-
-
-def test_effect_fails_if_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    error = RuntimeError("can't start new thread")
-    monkeypatch.setattr('threading.Thread.start', raising(error))
-    posted: list[Event] = []
-    runner = EffectRunner(posted.append)
-    key = ProcessKey(42, 1.0, GPU)
-    runner.run(SendSignal('SIGTERM', (key,)))
-    assert posted == [SignalSent(key, 'SIGTERM', 'failed', "can't start new thread")]
+    posted = perform(SendSignal('SIGTERM', keys))
+    outcomes = [posted() for _ in keys]
+    assert outcomes == [SignalSent(key, 'SIGTERM', 'failed', 'injected') for key in keys]
+    monkeypatch.setattr('nvitop.gui.settings.save', raising(error))
+    assert perform(SaveSettings(()))() == SettingsSaved('', 'injected')
 
 
 def test_hanging_environment_does_not_block_signals(
@@ -325,15 +322,12 @@ def test_hanging_environment_does_not_block_signals(
         is_over.wait(PATIENCE)
         return EnvironmentRead(pid, start_time)
 
-    monkeypatch.setattr(app_module, 'read_environment', stuck)
-    events: queue.Queue[Event] = queue.Queue()
-    runner = EffectRunner(events.put)
+    monkeypatch.setattr('nvitop.gui.app.read_environment', stuck)
     key = key_of(child.pid)
-    runner.run(ReadEnvironment(child.pid, key.start_time))
-    runner.run(SendSignal('SIGKILL', (key,)))
-    assert events.get(timeout=PATIENCE) == SignalSent(key, 'SIGKILL', 'sent')
+    reading = perform(ReadEnvironment(child.pid, key.start_time))
+    assert perform(SendSignal('SIGKILL', (key,)))() == SignalSent(key, 'SIGKILL', 'sent')
     is_over.set()
-    assert isinstance(events.get(timeout=PATIENCE), EnvironmentRead)
+    assert isinstance(reading(), EnvironmentRead)
 
 
 def never(pid: int, number: int) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.dialog import SIGNAL_KEYS, SIGNALS, question, signal_targets
+from nvitop.gui.state.dialog import SIGNAL_KEYS, SIGNALS, signal_targets
 from nvitop.gui.state.events import ClockTicked, MousePressed, Pasted, RingBell, SendSignal
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
@@ -39,9 +39,12 @@ def targets_of(state: AppState) -> list[int]:
 
 
 def message(state: AppState) -> tuple[str, ...]:
-    """Return the text of the dialog after the question: notes, then a line for each target."""
-    _, notes, lines = question(state, dialog_of(state))
-    return (notes, *(' '.join(line.split()) for line in lines))  # subjects are padded to a column
+    """Return what the screen shows: notes, if there are any, then a line for each target."""
+    lines = text_of(state._replace(width=240)).splitlines()
+    inside = [' '.join(line.strip('│').split()) for line in lines]
+    heading = inside.index('PID USER GPU COMMAND')
+    count = len(dialog_of(state).targets)
+    return (*inside[3:heading], *inside[heading + 1 : heading + 1 + count])
 
 
 def line_of(process: ProcessSample, note: str = '') -> str:
@@ -193,7 +196,7 @@ def test_dialog_about_a_zombie_offers_to_signal_its_parent(screen: str) -> None:
     # The question about the parent has to be read as well.
     state, effects = press(read_dialog(state), 'p', 'Enter')
     assert effects == (RingBell(),)
-    assert message(state) == ('', '50 ann bash')
+    assert message(state) == ('50 ann Host bash',)
     (effect,) = press(read_dialog(state), 'Enter')[1]
     assert isinstance(effect, SendSignal)
     assert (effect.signal, [key[:2] for key in effect.targets]) == ('SIGKILL', [(50, 5.0)])
@@ -220,7 +223,7 @@ def test_target_that_is_no_longer_listed_is_marked_and_has_to_be_read(keys: str)
     for row in rows:
         state = pressed(state, 'F3', *str(row.key.pid), 'Enter', 'Space')
     state = pressed(state, 'T')
-    assert message(state) == ('', *map(line_of, rows))
+    assert message(state) == tuple(map(line_of, rows))
     state = arrived(read_dialog(state), without(sample, rows[1].key.pid))
     assert message(state) == (
         '1 no longer listed',
@@ -239,7 +242,7 @@ def test_target_that_is_no_longer_listed_is_marked_and_has_to_be_read(keys: str)
 def test_dialog_warns_about_ancestors_of_nvitop() -> None:
     sample = TREE._replace(host=TREE.host._replace(own_ancestry=(1, 50, 51)))
     state = pressed(state_of(sample), 't', 'F3', *'bash', 'Enter', 'T')
-    assert message(state) == ('', '50 ann (ancestor of nvitop) bash')
+    assert message(state) == ('50 ann Host (ancestor of nvitop) bash',)
 
 
 @pytest.mark.parametrize('screen', ['', 't'])

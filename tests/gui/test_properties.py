@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nvitop.gui.app import App, EffectRunner, Job
+from nvitop.gui.app import EFFECTS, App
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.monitor_screens import MONITOR
@@ -29,6 +29,7 @@ from nvitop.gui.state.events import (
     Resized,
     SampleArrived,
     SaveSettings,
+    SendSignal,
     SignalSent,
     Suspended,
 )
@@ -124,10 +125,18 @@ def runs(shortest: int) -> st.SearchStrategy[list[Step]]:
     )
 
 
-class Run(HeadlessTerminal, EffectRunner):
+class Run(HeadlessTerminal):
     def __init__(self, size: tuple[int, int], steps: list[Step], state: AppState) -> None:
-        HeadlessTerminal.__init__(self, *size, ends=True)
-        self.app = App(self, state, runner=self, monotonic=lambda: self.now)
+        super().__init__(*size, ends=True)
+        effects = {
+            **EFFECTS,
+            SendSignal: self._send_signals,
+            ReadEnvironment: lambda app, effect: app.post(
+                EnvironmentRead(effect[0], effect[1], ENVIRONMENT)
+            ),
+            SaveSettings: lambda *_: None,
+        }
+        self.app = App(self, state, effects=effects, monotonic=lambda: self.now)
         self.steps = list(reversed(steps))
         self.now = 1000.0
         self.sequence = 0
@@ -192,12 +201,7 @@ class Run(HeadlessTerminal, EffectRunner):
             if isinstance(event, (Resized, Suspended)):
                 self.read_since, self.may_confirm = None, False
 
-    def run(self, effect: Job) -> None:
-        if isinstance(effect, ReadEnvironment):
-            self.app.post(EnvironmentRead(effect.pid, effect.start_time, ENVIRONMENT))
-            return
-        if isinstance(effect, SaveSettings):
-            return
+    def _send_signals(self, _: App, effect: SendSignal) -> None:
         self.signals += 1
         assert self.may_confirm
         self.may_confirm = False

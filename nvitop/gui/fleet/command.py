@@ -20,7 +20,7 @@ from nvitop.fleet.command import make_parser, make_source
 from nvitop.fleet.lists import VIEWS, sorted_rows
 from nvitop.fleet.source import SAMPLE_SECONDS, HostSource, period
 from nvitop.fleet.types import Fleet, FleetError
-from nvitop.gui.app import App, NoThreadError
+from nvitop.gui.app import EFFECTS, App, NoThreadError
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET
 from nvitop.gui.fleet.state import LISTS, ORDERS, update_fleet
@@ -33,7 +33,7 @@ from nvitop.gui.render.theme import resolve_theme, theme_named
 from nvitop.gui.report import MOST_WIDTH
 from nvitop.gui.settings import choices
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import FleetArrived, FleetFailed, Resized, SampleArrived
+from nvitop.gui.state.events import FleetArrived, FleetFailed, OpenHost, Resized, SampleArrived
 from nvitop.gui.state.navigation import open_screen
 from nvitop.gui.term.curses_terminal import TerminalError
 from nvitop.sampling.history import History
@@ -222,7 +222,8 @@ class FleetApp(App):
         *,
         interval: float,
     ) -> None:
-        super().__init__(terminal, state)
+        effects = {**EFFECTS, OpenHost: lambda _, effect: self.open_host(effect.host)}
+        super().__init__(terminal, state, effects=effects)
         self._source = source
         self._options = options
         self._interval = interval

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import signal as signals
-from typing import Callable, Iterable
+from typing import Iterable
 
 from nvitop.gui.model.choices import Screen, neighbor
-from nvitop.gui.model.format import brief_commands, devices_text, special_command
+from nvitop.gui.model.format import devices_text, special_command
 from nvitop.gui.model.main_rows import LOWEST
 from nvitop.gui.render.buffer import NARROWEST
-from nvitop.gui.render.width import cell_width, pad, safe, wrap
+from nvitop.gui.render.width import cell_width, safe, wrap
 from nvitop.gui.state import navigation
 from nvitop.gui.state.app_state import (
     AppState,
@@ -101,8 +101,8 @@ def tagged_unseen(state: AppState, targets: Iterable[SignalTarget]) -> tuple[int
     return len({key[:2] for key in unseen}), where
 
 
-def note_on(state: AppState) -> Callable[[SignalTarget], str]:
-    """Return a function that returns the note on a target: a key of :data:`NOTES` or ``''``.
+def notes_on(state: AppState, targets: Iterable[SignalTarget]) -> tuple[str, ...]:
+    """Return the note on each target: a key of :data:`NOTES` or ``''``.
 
     Whether a target is still listed depends on the latest sample, even while the display is frozen.
     A target that is not may have exited, or stopped using the GPU.
@@ -127,7 +127,7 @@ def note_on(state: AppState) -> Callable[[SignalTarget], str]:
             return 'ancestor of nvitop'
         return 'hidden' if state.query and target.key[:2] not in seen else ''
 
-    return note
+    return tuple(map(note, targets))
 
 
 def _target(process: ProcessSample | HostProcessSample, state: AppState) -> SignalTarget:
@@ -267,56 +267,48 @@ def confirm(state: AppState) -> Result:
     return navigation.clear_selection(state), (SendSignal(dialog.signal, keys),)
 
 
-def question(state: AppState, dialog: SignalDialog) -> tuple[str, str, tuple[str, ...]]:
-    """Return the title, notes, and a line for each target, all of them safe to draw."""
-    count = len(dialog.targets)
-    title = 'Send a signal to ' + ('this process' if count == 1 else f'these {count} processes')
-    notes = list(map(note_on(state), dialog.targets))
+def question(state: AppState, dialog: SignalDialog) -> tuple[str, tuple[str, ...]]:
+    """Return what to consider about the targets, safe to draw, and the note on each of them."""
+    notes = notes_on(state, dialog.targets)
     counts = [(notes.count(note), words) for note, words in NOTES.items()]
     if len(notes) == 1:  # the line of the target has its note
         counts = []
     unseen, where = tagged_unseen(state, dialog.targets)
     counts.append((unseen, f'more tagged, {where}'))
     about = [f'{count} {words}' for count, words in counts if count]
-    digits = max(len(str(target.key.pid)) for target in dialog.targets)
-    columns = [[f'{target.key.pid:>{digits}}' for target in dialog.targets]]
-    columns.append([safe(target.username) for target in dialog.targets])
-    columns.append([devices_text(each.devices) if each.devices else '' for each in dialog.targets])
-    widths = [max(map(cell_width, texts)) for texts in columns]
-    cells = [
-        [pad(text, width) for text, width in zip(texts, widths) if width] for texts in zip(*columns)
-    ]
-    # Where commands are cut, what differs is shown.
-    room = max(0, state.width - 3 - sum(cell_width(text) + 2 for text in cells[0]))
-    texts = [
-        f'({note}) ' * bool(note) + safe(each.command) for each, note in zip(dialog.targets, notes)
-    ]
-    commands = brief_commands(texts, room)
-    lines = ('  '.join([*row, text]).rstrip() for row, text in zip(cells, commands))
-    if notes == ['zombie']:
+    if notes == ('zombie',):
         target, parent = dialog.targets[0], 'its parent'
         if target.parent is not None:
             parent += f' {target.parent.pid} ({target.parent.name or "?"})'
         text = f'{target.key.pid} has already exited (zombie), and {parent} has not collected its'
         about.insert(0, f'{text} exit status: a signal to it usually has no effect')
-    return title, safe(', '.join(about)), tuple(lines)
+    return safe(', '.join(about)), notes
+
+
+def noted_command(target: SignalTarget, note: str) -> str:
+    return f'({note}) ' * bool(note) + safe(target.command)
 
 
 def note_lines(state: AppState) -> list[str]:
     """Return the notes above the targets, as lines that leave room for the targets."""
     if state.dialog is None:
         return []
-    notes = question(state, state.dialog)[1]
-    return wrap(notes, max(2, state.width - 2))[: max(0, state.body_height - 5)] if notes else []
+    notes, _ = question(state, state.dialog)
+    return wrap(notes, max(2, state.width - 2))[: max(0, state.body_height - 6)] if notes else []
+
+
+#: Maximum width of what is before the commands in the list.
+_BEFORE_COMMAND = 40
 
 
 def command_lines(state: AppState) -> list[str]:
-    """Return the whole command of the current target in a few lines, if its line cuts it."""
+    """Return the whole command of the current target in a few lines, if the list may cut it."""
     dialog = state.dialog
     if dialog is None:
         return []
     at = navigation.current_line(state) or 0
-    command = safe(dialog.targets[at].command)
-    if question(state, dialog)[2][at].endswith(command):
+    target, note = dialog.targets[at], question(state, dialog)[1][at]
+    if cell_width(noted_command(target, note)) <= state.width - _BEFORE_COMMAND:
         return []
-    return wrap(command, max(2, state.width - 2))[: max(0, (state.body_height - 6) // 3)]
+    most = max(0, (state.body_height - 7) // 3)
+    return wrap(safe(target.command), max(2, state.width - 2))[:most]

@@ -187,7 +187,7 @@ class Terminated(NamedTuple):
 
 #: Exit status after the terminal was closed.
 HUNG_UP = 129
-#: One of the classes above; one of those below, which :data:`nvitop.gui.app.EFFECTS` carries out.
+#: One of the classes above; one of those below, which the application performs.
 Event = Tuple[Any, ...]
 Effect = Tuple[Any, ...]
 

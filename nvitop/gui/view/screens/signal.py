@@ -3,22 +3,43 @@
 
 from __future__ import annotations
 
+import functools
+
+from nvitop.gui.model.format import brief_commands, devices_text
+from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, TITLE, Role, Style
-from nvitop.gui.render.width import clip
-from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.dialog import SIGNAL_KEYS, SIGNALS, command_lines, note_lines, question
+from nvitop.gui.render.width import safe
+from nvitop.gui.state.app_state import AppState, SignalTarget
+from nvitop.gui.state.dialog import (
+    SIGNAL_KEYS,
+    SIGNALS,
+    command_lines,
+    note_lines,
+    noted_command,
+    question,
+)
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.text import draw_bar_row, draw_text
+from nvitop.gui.view.table import draw_table
+
+# fmt: off
+#: Columns of the targets, before their commands.
+_COLUMNS = (
+    Column('pid', 'PID', (3, 10), '', lambda target, _: str(target.key.pid)),
+    Column('user', 'USER', (4, 16), '', lambda target, _: safe(target.username), align='<', gap=2),
+    Column('device', 'GPU', (4, 12), '', lambda target, _: devices_text(target.devices), align='<', gap=2),
+)
+# fmt: on
 
 
 def draw_signal(buf: Buffer, state: AppState) -> None:
     """Draw the screen. Signals are dim until a key can confirm."""
     dialog = state.dialog
     assert dialog is not None
-    title, _, lines = question(state, dialog)
-    draw_screen_title(buf, state, [title, title.replace('these ', '')])
+    count = len(dialog.targets)
+    which = ['this process'] if count == 1 else [f'these {count} processes', f'{count} processes']
+    draw_screen_title(buf, state, [f'Send a signal to {each}' for each in which])
     chosen, whole = SIGNALS.index(dialog.signal), sum(len(name) + 3 for name in SIGNALS)
     names = list(SIGNALS) if whole < buf.width else [name[3:] for name in SIGNALS]
     first = 0  # narrow screens begin with a later one, so that the chosen one is on the screen
@@ -38,12 +59,24 @@ def draw_signal(buf: Buffer, state: AppState) -> None:
     for y, note in enumerate(note_lines(state), 2):
         buf.write(1, y, note, TITLE)
     layout = lines_layout(state)
-    cursor = layout.line
-    for line in layout.shown:
-        text, y = clip(f' {lines[line]}', buf.width), layout.row_of(line)
-        if line == cursor:
-            draw_bar_row(buf, y, text, Style(Role.SELECTED))
-        else:
-            draw_text(buf, 0, y, text)
+    notes = dict(zip(dialog.targets, question(state, dialog)[1]))
+    shown = dialog.targets[layout.shown.start : layout.shown.stop]
+
+    @functools.lru_cache(maxsize=None)
+    def commands(width: int) -> dict[SignalTarget, str]:
+        texts = [noted_command(target, notes[target]) for target in shown]
+        return dict(zip(shown, brief_commands(texts, width)))
+
+    def command(target: SignalTarget, width: int) -> str:
+        return commands(width)[target]
+
+    draw_table(
+        buf,
+        Rect(0, layout.area.y - 1, buf.width, layout.area.height + 1),
+        (*_COLUMNS, Column('command', 'COMMAND', (10, 0), '', command, align='<', gap=2)),
+        dialog.targets,
+        first=layout.scroll_y,
+        cursor=layout.line,
+    )
     for y, text in enumerate(command_lines(state), layout.row_of(layout.shown.stop) + 1):
         buf.write(1, y, text, DIM)
