@@ -244,6 +244,7 @@ class App:
         self._measuring = measuring
         self._handle(events.TerminalOpened(self.terminal.colors))
         self._handle(events.Resized(*self.terminal.size()))
+        self.terminal.capture_mouse(self.state.captures_mouse)
         try:
             measuring.start()
         except RuntimeError as error:

@@ -97,7 +97,6 @@ def prepare_terminal(options: Options) -> tuple[Options, CursesTerminal]:
     terminal = terminal_here(
         # With NO_COLOR, roles are shown by attributes.
         0 if os.environ.get('NO_COLOR') else 256,
-        captures_mouse=not holds_escape_back(os.environ),
         asks_background=options.theme == 'auto',
     )
     return options, terminal

@@ -247,6 +247,7 @@ class FleetApp(App):
         if status:
             self.quit(status)
             return
+        self.terminal.capture_mouse(self.state.captures_mouse)
         self._handle(Resized(*self.terminal.size()))
 
 

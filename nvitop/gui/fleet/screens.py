@@ -18,7 +18,7 @@ from nvitop.gui.state.bindings import BINDINGS, MOVE, PROCESS, SCREEN, SORT, VIE
 from nvitop.gui.state.events import Redraw, Refresh
 from nvitop.gui.state.help_contents import TYPING
 from nvitop.gui.state.input_line import open_field
-from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup, Keymap, leaving
+from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup, Keymap
 from nvitop.gui.state.lists import sort_list
 from nvitop.health.states import HELD_SECONDS
 
@@ -56,7 +56,7 @@ _SHARED = frozenset(
 _BINDINGS: tuple[Binding, ...] = (
     Binding(('q', 'Q', 'F10'), 'quit', actions.leave, 'quit', _HOSTS, VIEW, hint='quit', leaves=True),
     Binding(('Ctrl-C',), 'quit', actions.leave, '', _ALL, VIEW, leaves=True),
-    Binding(('h', '?', 'F1'), 'help', partial(navigation.open_screen, screen=Screen.HELP), 'this help', _ALL - {Screen.HELP}, VIEW, hint='help', opens=Screen.HELP),
+    *opening(('h', '?', 'F1'), Screen.HELP, 'this help', _ALL - {Screen.HELP}, 'help', name='help', group=VIEW),
     Binding(('z',), 'freeze', fleet_state.toggle_freeze, 'pause or resume', _VALUES, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
     Binding(('r', 'Ctrl-R', 'F5'), 'refresh', lambda state: (state, (Refresh(), Redraw())), 'refresh', _ALL, VIEW),
     *(each._replace(screens=_ALL, help=each.help.replace('process or line', 'line')) for each in BINDINGS if each.name in _SHARED),
@@ -64,10 +64,10 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter: name, host: gpu: user: job: model: free:', _VALUES, PROCESS, hint='filter'),
     Binding(('Enter',), 'show-page', fleet_state.open_host, 'screens of the host; q: back', _HOSTS | _GPUS | _PROBLEMS, SCREEN, hint='host'),
     Binding(('Enter',), 'show-user', fleet_state.show_hosts, 'show the hosts', _USERS | _JOBS, SCREEN, hint='hosts'),
-    opening(('g',), Screen.GPUS, 'GPUs of all hosts, free ones first', _VALUES - _GPUS, 'GPUs'),
-    opening(('u', 'U'), Screen.USERS, 'users over all hosts', _VALUES - _USERS, 'users'),
-    opening(('J',), Screen.JOBS, 'jobs and pods over all hosts', _VALUES - _JOBS, 'jobs'),
-    opening(('!',), Screen.PROBLEMS, 'problems, server, exporters', _ALL - _PROBLEMS, 'problems'),
+    *opening(('g',), Screen.GPUS, 'GPUs of all hosts, free ones first', _VALUES - _GPUS, 'GPUs'),
+    *opening(('u', 'U'), Screen.USERS, 'users over all hosts', _VALUES - _USERS, 'users'),
+    *opening(('J',), Screen.JOBS, 'jobs and pods over all hosts', _VALUES - _JOBS, 'jobs'),
+    *opening(('!',), Screen.PROBLEMS, 'problems, server, exporters', _ALL - _PROBLEMS, 'problems'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', _ALL - _HOSTS, SCREEN, hint='back', leaves=True),
     Binding((',', '<'), 'sort-previous', partial(actions.sort_by_neighbor, step=-1), 'sort by the previous column', _HOSTS, SORT),
     Binding(('.', '>'), 'sort-next', partial(actions.sort_by_neighbor, step=1), 'sort by the next column', _HOSTS, SORT),
@@ -78,7 +78,7 @@ _BINDINGS: tuple[Binding, ...] = (
 # fmt: on
 
 #: The default keys. Those of the configuration file apply to actions with the same name.
-FLEET_KEYS = Keymap((*_BINDINGS, *leaving(_BINDINGS, navigation.go_back)))
+FLEET_KEYS = Keymap(_BINDINGS)
 
 _SIGNS = HelpGroup(
     'Signs',

@@ -11,7 +11,7 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.state import actions, dialog, events, navigation
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.input_line import open_field, search_again
-from nvitop.gui.state.keymap import Binding, Keymap, Need, leaving
+from nvitop.gui.state.keymap import Binding, Keymap, Need
 from nvitop.gui.state.lists import LIST_ORDERS, sort_list
 from nvitop.gui.state.navigation import current_line
 from nvitop.gui.state.process_rows import Order
@@ -51,13 +51,30 @@ def opening(
     screens: frozenset[Screen],
     hint: str,
     needs: tuple[Need, ...] = (),
-) -> Binding:
-    name = f'open-{screen.name.lower().replace("_", "-")}'
+    *,
+    name: str = '',
+    group: str = SCREEN,
+    waits: bool = False,
+) -> tuple[Binding, Binding]:
+    """Return the bindings of keys that open a screen, and that leave it again."""
+    name = name or f'open-{screen.name.lower()}'
     run = partial(navigation.open_screen, screen=screen)
-    waits = screen is Screen.METRICS
-    return Binding(
-        keys, name, run, text, screens, SCREEN, hint=hint, opens=screen, needs=needs, waits=waits
+    here = frozenset({screen})
+    return (
+        Binding(keys, name, run, text, screens, group, hint, screen, needs, waits=waits),
+        Binding(keys, name, navigation.go_back, '', here, group, hint='back', leaves=True),
     )
+
+
+def moving(
+    keys: tuple[str, ...],
+    name: str,
+    run: Callable[..., Result],
+    text: str,
+    screens: frozenset[Screen],
+    **more: Any,
+) -> Binding:
+    return Binding(keys, name, run, text, screens, MOVE, waits=True, **more)
 
 
 def _effect(effect: events.Effect) -> Callable[[AppState], Result]:
@@ -118,32 +135,33 @@ def _sort_bindings() -> Iterator[Binding]:
 
 
 # fmt: off
-_BINDINGS: tuple[Binding, ...] = (
+#: All keys. If several bindings have the same key on a screen, the first whose needs are met counts.
+BINDINGS: tuple[Binding, ...] = (
     # leaving
     Binding(('q', 'Q', 'F10'), 'quit', actions.leave, 'quit and print a report', _MAIN, VIEW, hint='quit', leaves=True, hint_in=lambda state: 'back' if state.main.shows_page or state.behind or state.origin.is_chosen else 'quit'),
-    Binding(('h', '?', 'F1'), 'help', partial(navigation.open_screen, screen=Screen.HELP), 'this help', _NOT_HELP, VIEW, hint='help', opens=Screen.HELP),
+    *opening(('h', '?', 'F1'), Screen.HELP, 'this help', _NOT_HELP, 'help', name='help', group=VIEW),
     # moving
-    Binding(('Up', 'k', 'Alt-k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous process, GPU or line', _LINES, MOVE, hint='select', is_pointless=navigation.has_selection, hint_in=lambda state: 'other GPU' if navigation.moves_gpus(state) else 'select'),
-    Binding(('Down', 'j', 'Alt-j'), 'select-next', partial(navigation.move_by_lines, step=1), 'next process, GPU or line', _LINES, MOVE),
-    Binding(('Shift-Tab',), 'select-previous', partial(navigation.move_by_lines, step=-1), '', _LINES - _MAIN - _SIGNAL, MOVE),
-    Binding(('Tab',), 'select-next', partial(navigation.move_by_lines, step=1), '', _LINES - _MAIN - _SIGNAL, MOVE),
-    Binding(('Tab',), 'next-device', partial(navigation.select_next_device, step=1), 'next GPU: its processes', _MAIN, MOVE, hint='GPU'),
-    Binding(('Shift-Tab',), 'previous-device', partial(navigation.select_next_device, step=-1), 'select the previous GPU', _MAIN, MOVE),
-    Binding(('0',), 'select-device-0', partial(navigation.select_by_index, index=0), 'select GPU 0 (1 to 9: others)', _MAIN, MOVE),
-    *(Binding((digit,), f'select-device-{digit}', partial(navigation.select_by_index, index=int(digit)), '', _MAIN, MOVE) for digit in '123456789'),
-    Binding(('Home',), 'select-first', partial(navigation.move_to, line=0), 'first process or line', _LINES, MOVE),
-    Binding(('End', 'G'), 'select-last', partial(navigation.move_to, line=sys.maxsize), 'last process or line', _LINES, MOVE),
-    Binding(('PageUp', 'Ctrl-B'), 'scroll-up', partial(navigation.move_by_pages, step=-1), 'scroll up by a page', _LINES, MOVE, hint='scroll', scrolls=True, is_pointless=actions.sees_all_lines),
-    Binding(('PageDown', 'Ctrl-F'), 'scroll-down', partial(navigation.move_by_pages, step=1), 'scroll down by a page', _LINES, MOVE, scrolls=True),
-    Binding(('Ctrl-U',), 'half-page-up', partial(navigation.move_by_pages, step=-0.5), 'scroll up by half a page', _LINES, MOVE, scrolls=True),
-    Binding(('Ctrl-D',), 'half-page-down', partial(navigation.move_by_pages, step=0.5), 'scroll down by half a page', _LINES, MOVE, scrolls=True),
-    Binding(('[', 'Alt-K'), 'line-up', partial(navigation.scroll_by_lines, step=-1), 'scroll up by a line', _LINES, MOVE, scrolls=True),
-    Binding((']', 'Alt-J'), 'line-down', partial(navigation.scroll_by_lines, step=1), 'scroll down by a line', _LINES, MOVE, scrolls=True),
-    Binding(('Left', 'Alt-h'), 'scroll-left', partial(navigation.move_sideways, steps=-1), 'scroll long lines to the left', _WIDE, MOVE),
-    Binding(('Right', 'Alt-l'), 'scroll-right', partial(navigation.move_sideways, steps=1), 'scroll long lines to the right', _WIDE, MOVE),
-    Binding(('Ctrl-A', '^'), 'scroll-begin', partial(navigation.move_sideways, steps=-navigation.MAX_SCROLL), 'beginning of long lines', _WIDE, MOVE),
-    Binding(('Ctrl-E', '$'), 'scroll-end', partial(navigation.move_sideways, steps=navigation.MAX_SCROLL), 'end of long lines', _WIDE, MOVE),
-    Binding(('Esc',), 'clear', actions.clear, 'clear filter, selection, GPU, pause', _PROCESSES, MOVE, hint='clear', is_pointless=lambda state: not (state.query or state.main.selected_device or navigation.tree_tags(state))),
+    moving(('Up', 'k', 'Alt-k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous process, GPU or line', _LINES, hint='select', is_pointless=navigation.has_selection, hint_in=lambda state: 'other GPU' if navigation.moves_gpus(state) else 'select'),
+    moving(('Down', 'j', 'Alt-j'), 'select-next', partial(navigation.move_by_lines, step=1), 'next process, GPU or line', _LINES),
+    moving(('Shift-Tab',), 'select-previous', partial(navigation.move_by_lines, step=-1), '', _LINES - _MAIN - _SIGNAL),
+    moving(('Tab',), 'select-next', partial(navigation.move_by_lines, step=1), '', _LINES - _MAIN - _SIGNAL),
+    moving(('Tab',), 'next-device', partial(navigation.select_next_device, step=1), 'next GPU: its processes', _MAIN, hint='GPU'),
+    moving(('Shift-Tab',), 'previous-device', partial(navigation.select_next_device, step=-1), 'select the previous GPU', _MAIN),
+    moving(('0',), 'select-device-0', partial(navigation.select_by_index, index=0), 'select GPU 0 (1 to 9: others)', _MAIN),
+    *(moving((digit,), f'select-device-{digit}', partial(navigation.select_by_index, index=int(digit)), '', _MAIN) for digit in '123456789'),
+    moving(('Home',), 'select-first', partial(navigation.move_to, line=0), 'first process or line', _LINES),
+    moving(('End', 'G'), 'select-last', partial(navigation.move_to, line=sys.maxsize), 'last process or line', _LINES),
+    moving(('PageUp', 'Ctrl-B'), 'scroll-up', partial(navigation.move_by_pages, step=-1), 'scroll up by a page', _LINES, hint='scroll', scrolls=True, is_pointless=actions.sees_all_lines),
+    moving(('PageDown', 'Ctrl-F'), 'scroll-down', partial(navigation.move_by_pages, step=1), 'scroll down by a page', _LINES, scrolls=True),
+    moving(('Ctrl-U',), 'half-page-up', partial(navigation.move_by_pages, step=-0.5), 'scroll up by half a page', _LINES, scrolls=True),
+    moving(('Ctrl-D',), 'half-page-down', partial(navigation.move_by_pages, step=0.5), 'scroll down by half a page', _LINES, scrolls=True),
+    moving(('[', 'Alt-K'), 'line-up', partial(navigation.scroll_by_lines, step=-1), 'scroll up by a line', _LINES, scrolls=True),
+    moving((']', 'Alt-J'), 'line-down', partial(navigation.scroll_by_lines, step=1), 'scroll down by a line', _LINES, scrolls=True),
+    moving(('Left', 'Alt-h'), 'scroll-left', partial(navigation.move_sideways, steps=-1), 'scroll long lines to the left', _WIDE),
+    moving(('Right', 'Alt-l'), 'scroll-right', partial(navigation.move_sideways, steps=1), 'scroll long lines to the right', _WIDE),
+    moving(('Ctrl-A', '^'), 'scroll-begin', partial(navigation.move_sideways, steps=-navigation.MAX_SCROLL), 'beginning of long lines', _WIDE),
+    moving(('Ctrl-E', '$'), 'scroll-end', partial(navigation.move_sideways, steps=navigation.MAX_SCROLL), 'end of long lines', _WIDE),
+    moving(('Esc',), 'clear', actions.clear, 'clear filter, selection, GPU, pause', _PROCESSES, hint='clear', is_pointless=lambda state: not (state.query or state.main.selected_device or navigation.tree_tags(state))),
     # processes
     Binding(('Space',), 'tag', actions.tag, 'tag the process, go to the next', _PROCESSES, PROCESS, hint='tag', needs=(actions.need_taggable,), is_pointless=lambda state: current_line(state) is None),
     Binding(('x',), 'tag-subtree', navigation.tag_subtree, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(actions.need_process,)),
@@ -161,16 +179,16 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(actions.need_search,)),
     Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(actions.need_search,)),
     # screens
-    opening(('t', 'F5'), Screen.TREE, 'tree of processes', _MAIN | _USERS, 'tree'),
-    opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (actions.need_processes_here, actions.need_shown_process, actions.need_no_job)),
-    opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (actions.need_process, actions.need_no_job)),
+    *opening(('t', 'F5'), Screen.TREE, 'tree of processes', _MAIN | _USERS, 'tree'),
+    *opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (actions.need_processes_here, actions.need_shown_process, actions.need_no_job)),
+    *opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (actions.need_process, actions.need_no_job), waits=True),
     Binding(('Enter',), 'fold', navigation.turn_job, 'fold or unfold the selected job', _MAIN, PROCESS, hint='fold', needs=(actions.need_job,)),
     Binding(('Enter',), 'show-page', navigation.toggle_page, 'page of the selected GPU', _MAIN, SCREEN, hint='GPU page', needs=(actions.need_device,), waits=True, hint_in=lambda state: 'all GPUs' if state.main.shows_page else 'GPU page'),
-    opening(('u', 'U'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
     Binding(('u', 'U'), 'sum-by-owner', actions.sum_by_owner, 'by job, pod or container, or by user', _USERS, SCREEN, hint='by job', hint_in=lambda state: 'by user' if state.sums_by_owner else 'by job'),
-    opening(('!',), Screen.PROBLEMS, 'problems, and why values are missing', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
-    opening(('V',), Screen.EVENTS, 'events of a recording', _NOT_HELP - {Screen.EVENTS}, 'events', (actions.need_recording,)),
-    opening(('C', 'F2'), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
+    *opening(('u', 'U'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
+    *opening(('!',), Screen.PROBLEMS, 'problems, and why values are missing', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
+    *opening(('V',), Screen.EVENTS, 'events of a recording', _NOT_HELP - {Screen.EVENTS}, 'events', (actions.need_recording,)),
+    *opening(('C', 'F2'), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
     Binding(('v',), 'reveal', actions.toggle_secrets, 'show or hide secrets', _ENVIRON, SCREEN, hint='secrets', needs=(actions.need_secrets,)),
     Binding(('Space', 'Enter'), 'choose', actions.choose_column, 'show or hide the column', _COLUMNS, SCREEN, hint='show or hide'),
     Binding(('K', '<'), 'move-up', partial(actions.move_column, step=-1), 'move the column to the left', _COLUMNS, SCREEN, hint='move'),
@@ -179,7 +197,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Enter',), 'show-event', actions.show_event_time, 'go to the time of the event', frozenset({Screen.EVENTS}), SCREEN, hint='go there', needs=(actions.need_recording,)),
     Binding(('Enter',), 'show-device', navigation.show_device, 'go to the GPU', frozenset({Screen.PROBLEMS}), SCREEN, hint='go to GPU'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', ALL_SCREENS - _MAIN - _TREE, SCREEN, hint='back', leaves=True),
-    Binding(('t', 'F5', 'q', 'Q', 'F10'), 'back', navigation.go_back, '', _TREE, SCREEN, hint='back', leaves=True),
+    Binding(('q', 'Q', 'F10'), 'back', navigation.go_back, '', _TREE, SCREEN, hint='back', leaves=True),
     # view
     Binding(('a',), 'mode-auto', partial(actions.choose_mode, mode='auto'), 'automatic layout', _MAIN, VIEW),
     Binding(('f',), 'mode-full', partial(actions.choose_mode, mode='full'), 'full panels', _MAIN, VIEW),
@@ -224,10 +242,6 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('P',), 'sort-by-cpu-percent', partial(sort_list, order='cpu_percent', reverse=False), 'sort by %CPU, like top', _MAIN, SORT),
 )
 # fmt: on
-
-
-#: All keys. If several bindings have the same key on a screen, the first whose needs are met counts.
-BINDINGS: tuple[Binding, ...] = (*_BINDINGS, *leaving(_BINDINGS, navigation.go_back))
 
 #: The default keys.
 USUAL: Keymap = Keymap(BINDINGS)

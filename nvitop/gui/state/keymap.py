@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.theme import Role, Style
@@ -40,8 +40,9 @@ class Binding(NamedTuple):
     sorts: bool = False
     shows_orders: bool = False
     suspends: bool = False
-    #: Whether it scrolls away from the selection, and waits for the first sample on the main screen.
+    #: Whether it scrolls away from the selection.
     scrolls: bool = False
+    #: Whether it needs the devices or processes of the main screen: it waits for the first sample.
     waits: bool = False
     #: Returns the hint in a state, and whether there is no point in it.
     hint_in: Callable[[Any], str] | None = None
@@ -118,6 +119,20 @@ class Keymap:
         first, _, second = keys.partition(' ')
         return (screen, keys) in self._table and not (second and (screen, first) in self._table)
 
+    def may_share(self, screen: Screen, names: set[str]) -> bool:
+        """Whether actions have the same key on a screen: the first of them that can work does."""
+        return any(
+            place is screen and names <= {binding.name for binding in found}
+            for (place, _), found in self._table.items()
+        )
+
+    def can_leave(self, screen: Screen) -> bool:
+        return any(
+            found[0].leaves and self.reaches(screen, keys)
+            for (place, keys), found in self._table.items()
+            if place is screen
+        )
+
     def next_keys(self, screen: Screen, prefix: str) -> tuple[tuple[str, str], ...]:
         """Return the keys that can follow a prefix and what they do, in the order of the table."""
         return tuple(
@@ -151,16 +166,6 @@ class Keymap:
         )
 
 
-def leaving(bindings: Iterable[Binding], back: Callable[[Any], Any]) -> Iterator[Binding]:
-    """Yield bindings by which the keys that open a screen also leave it."""
-    for binding in bindings:
-        if binding.opens is not None:
-            screens = frozenset({binding.opens})
-            yield Binding(
-                binding.keys, 'back', back, '', screens, binding.group, hint='back', leaves=True
-            )
-
-
 def rebind(keys: Mapping[str, Sequence[str]], usual: Keymap) -> tuple[Keymap, tuple[str, ...]]:
     """Return the keymap in which the named bindings have these keys, and messages about conflicts.
 
@@ -172,7 +177,7 @@ def rebind(keys: Mapping[str, Sequence[str]], usual: Keymap) -> tuple[Keymap, tu
     for binding in usual.bindings:
         for place in itertools.product(binding.screens, keys.get(binding.name, ())):
             first = first_names.setdefault(place, binding.name)
-            if first != binding.name:
+            if not usual.may_share(place[0], {first, binding.name}):
                 problems.append(f'key {place[1]!r} is bound to both {first} and {binding.name}')
     taken = {key for _, key in first_names}
     firsts = {key.split(' ')[0] for key in taken if ' ' in key}
@@ -184,26 +189,10 @@ def rebind(keys: Mapping[str, Sequence[str]], usual: Keymap) -> tuple[Keymap, tu
             if key.split(' ')[0] not in taken and key not in taken and key not in firsts
         )
         rows.append(binding._replace(keys=tuple(keys.get(binding.name, left))))
-    back = next(row.run for row in usual.bindings if row.leaves and row.hint == 'back')
-    rows += leaving([row for row in rows if row.name in keys], back)
     keymap = Keymap((row for row in rows if row.keys), usual)
-    stuck = _screens_without_a_way_out(keymap)
-    if stuck:
-        return usual, (
-            f'the default keys are used: no key would leave the screen {stuck[0].value}',
-        )
+    screens = {screen for binding in usual.bindings for screen in binding.screens}
+    for screen in sorted(screens, key=lambda each: each.value):
+        if not keymap.can_leave(screen):
+            why = f'the default keys are used: no key would leave the screen {screen.value}'
+            return usual, (why,)
     return keymap, tuple(dict.fromkeys(problems))
-
-
-def _screens_without_a_way_out(keymap: Keymap) -> list[Screen]:
-    screens = {screen for binding in keymap.usual.bindings for screen in binding.screens}
-    return [
-        screen
-        for screen in sorted(screens, key=lambda each: each.value)
-        if not any(
-            binding.leaves
-            for binding in keymap.bindings
-            for key in binding.keys
-            if keymap.find(screen, key) is binding and keymap.reaches(screen, key)
-        )
-    ]

@@ -18,7 +18,6 @@ from nvitop.gui.state.app_state import (
     refuse,
     replace_notice,
 )
-from nvitop.gui.state.bindings import MOVE
 from nvitop.gui.state.input_line import append_text, change_line, press_in_field
 from nvitop.gui.state.lists import relist
 from nvitop.gui.state.navigation import click, go_back, is_double, is_on_line, scroll, select_folded
@@ -64,7 +63,7 @@ def _press(state: AppState, event: events.KeyPressed) -> Result:
         return _explain_unbound(state._replace(prefix=''), state.prefix, key)
     state = state._replace(prefix='')
     is_early = state.screen is Screen.MAIN and not state.sample.sequence
-    if is_early and (binding.waits or binding.group == MOVE):  # nothing is listed yet
+    if is_early and binding.waits:  # nothing is listed yet
         return state._replace(early=(*state.early, key)), ()
     why = actions.unmet_need(state, binding)
     if why:

@@ -49,17 +49,13 @@ class Terminal(Protocol):
         """Restore the terminal and stop the program; return when it is continued."""
 
 
-def terminal_here(
-    max_colors: int, *, captures_mouse: bool = True, asks_background: bool = False
-) -> CursesTerminal:
+def terminal_here(max_colors: int, *, asks_background: bool = False) -> CursesTerminal:
     """Return the terminal on standard input and output."""
     if sys.platform == 'win32':
         from nvitop.gui.term.windows import WindowsTerminal as TerminalHere
     else:
         from nvitop.gui.term.posix import PosixTerminal as TerminalHere
-    return TerminalHere(
-        max_colors=max_colors, captures_mouse=captures_mouse, asks_background=asks_background
-    )
+    return TerminalHere(max_colors=max_colors, asks_background=asks_background)
 
 
 def holds_escape_back(environ: Mapping[str, str]) -> bool:

@@ -50,13 +50,7 @@ class CursesTerminal(abc.ABC):
     Subclasses for each platform read the keys and do what curses cannot do.
     """
 
-    def __init__(
-        self,
-        *,
-        max_colors: int = 256,
-        captures_mouse: bool = True,
-        asks_background: bool = False,
-    ) -> None:
+    def __init__(self, *, max_colors: int = 256, asks_background: bool = False) -> None:
         self._max_colors = max_colors
         self._asks_background = asks_background
         #: Number of colors of the terminal, once it is open.
@@ -67,7 +61,7 @@ class CursesTerminal(abc.ABC):
         self._theme: Theme | None = None
         self._attributes: dict[Style, int] = {}
         self._pairs: dict[tuple[int, int], int] = {}
-        self._captures_mouse = captures_mouse
+        self._captures_mouse = False
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
