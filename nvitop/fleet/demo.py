@@ -9,7 +9,7 @@ from typing import Callable
 
 from nvitop.fleet.reading import host_of_sample
 from nvitop.fleet.source import FleetSource
-from nvitop.fleet.types import Fleet, FleetFinding, FleetHost
+from nvitop.fleet.types import NOT_RESPONDING, Fleet, FleetHost
 from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.types import (
     DeviceEvent,
@@ -68,8 +68,7 @@ def _kind(number: int) -> str:
 def _host(number: int, now: float) -> FleetHost:
     name = f'gpu{number + 1:04}'
     if number % 53 == 31:
-        finding = FleetFinding('exporter does not respond')
-        return FleetHost(name, findings=(finding,), measured=now - 700, is_gone=True)
+        return FleetHost(name, findings=(NOT_RESPONDING,), measured=now - 700, is_silent=True)
     measured = now - now % _STEP - (200 if number % 41 == 17 else 0)
     return host_of_sample(name, _sample(number, measured), measured)._replace(kind=_kind(number))
 

@@ -77,6 +77,8 @@ class View(NamedTuple):
 
     columns: tuple[ListColumn, ...]
     rows: Callable[[Fleet], Sequence[Any]]
+    #: The column that orders it, the largest values first.
+    order: str
     #: Shown instead of an empty list.
     empty: str
 
@@ -102,9 +104,9 @@ _HOST_COLUMNS = (
     ListColumn('age_seconds', lambda host, now: rounded(host.age(now), 1)),
     ListColumn('models', lambda host, _: list(dict.fromkeys(gpu.model.replace('NVIDIA ', '') for gpu in host.gpus if gpu.model)), 'MODEL', sizes=(16,), rank=10, align='<'),
     ListColumn('users', lambda host, _: list(host.users), 'USERS', lambda host, _: users_text(host.users) or _unknown_users(host.gpus), (14,), 3, align='<', look=lambda host, _: _users_look(host.users)),
-    ListColumn('findings', lambda host, _: [problem.text for problem in host.problems], 'PROBLEMS', lambda host, now: ', '.join(_problems_of(host, now)), (16, 0), key='f', look=lambda host, now: host.severity or age_look(host.age(now)), align='<'),
+    ListColumn('findings', lambda host, _: [problem.text for problem in host.problems], 'PROBLEMS', lambda host, now: ', '.join(problems_of(host, now)), (16, 0), key='f', look=lambda host, now: host.severity or age_look(host.age(now)), align='<'),
     ListColumn('gpu_utilization_percent', lambda host, _: [rounded(gpu.utilization_percent, 1) for gpu in host.gpus]),
-    ListColumn('names', lambda host, _: '' if host.is_gone else host.kind),
+    ListColumn('names', lambda host, _: '' if host.is_silent else host.kind),
 )
 _GPU_COLUMNS = (
     ListColumn('host', lambda pair, _: pair[0].name, 'HOST', sizes=(8, 28), align='<'),
@@ -146,12 +148,12 @@ _PROBLEM_COLUMNS = (
     ListColumn('advice', lambda problem, _: problem.advice),
 )
 VIEWS = {
-    'hosts': View(_HOST_COLUMNS, lambda fleet: fleet.hosts, 'No host matches'),
+    'hosts': View(_HOST_COLUMNS, lambda fleet: fleet.hosts, 'free_gpus', 'No host matches'),
     # Free GPUs first.
-    'gpus': View(_GPU_COLUMNS, lambda fleet: sorted(((host, gpu) for host in fleet.hosts for gpu in host.gpus), key=lambda pair: not pair[1].is_free), 'No GPU matches'),
-    'users': View(_USER_COLUMNS, lambda fleet: fleet.users, 'No users are reported; of exporters, "nvitop exporter" reports them'),
-    'jobs': View(_JOB_COLUMNS, lambda fleet: fleet.jobs, 'No jobs are reported; of exporters, "nvitop exporter --owners" reports them, and dcgm-exporter can'),
-    'problems': View(_PROBLEM_COLUMNS, lambda fleet: fleet.problems, 'Nothing wrong is known'),
+    'gpus': View(_GPU_COLUMNS, lambda fleet: sorted(((host, gpu) for host in fleet.hosts for gpu in host.gpus), key=lambda pair: not pair[1].is_free), 'state', 'No GPU matches'),
+    'users': View(_USER_COLUMNS, lambda fleet: fleet.users, 'gpus', 'No users are reported; of exporters, "nvitop exporter" reports them'),
+    'jobs': View(_JOB_COLUMNS, lambda fleet: fleet.jobs, 'gpus', 'No jobs are reported; of exporters, "nvitop exporter --owners" reports them, and dcgm-exporter can'),
+    'problems': View(_PROBLEM_COLUMNS, lambda fleet: fleet.problems, 'severity', 'Nothing wrong is known'),
 }
 # fmt: on
 
@@ -177,13 +179,13 @@ def _users_look(users: Sequence[str]) -> Look:
     return '' if users else 'dim'
 
 
-def _problems_of(host: FleetHost, now: float) -> list[str]:
-    """Return what is wrong with a host, and whether its values are old."""
+def problems_of(host: FleetHost, now: float) -> list[str]:
+    """Return what is wrong with a host, and since when it has no values, or how old they are."""
     age, words = host.age(now), [problem.text for problem in host.problems]
     if age is None or age < LATE_SECONDS:
         return words
-    if host.is_gone:
-        return words or [f'no values for {age_text(age)}']
+    if host.is_silent:
+        return [f'{", ".join(words)} for {age_text(age)}']
     return [*words, f'values {age_text(age)} old']
 
 
@@ -256,7 +258,7 @@ def _table(fleet: Fleet, name: str, rows: Sequence[Any], *, is_simulated: bool) 
     free = free_ranges(fleet.hosts)
     free = free if len(free) <= _MOST_RANGES else [*free[:_MOST_RANGES], '..']
     sums = totals_texts(totals(fleet.hosts, now), free=free)
-    answer = [sums.pop(key) for key in ('free', 'held', 'problems', 'gone') if key in sums]
+    answer = [sums.pop(key) for key in ('free', 'held', 'problems') if key in sums]
     head = [f'NVITOP {__version__.partition("+")[0]}', time.ctime(now)]
     head += [*(['SIMULATED'] if is_simulated else []), *sums.values()]
     shown = titled_columns(name, 0)
@@ -321,7 +323,7 @@ def folded(hosts: Sequence[FleetHost], now: float) -> list[FleetHost]:
     """Return one line for neighbors whose GPUs are all free, equal and without findings; most free first."""
 
     def key(host: FleetHost) -> object:
-        is_free = host.free == len(host.gpus) > 0 and not _problems_of(host, now)
+        is_free = host.free == len(host.gpus) > 0 and not problems_of(host, now)
         return (len(host.gpus), host.gpus[0].model) if is_free else host.name
 
     lines = []
@@ -343,11 +345,9 @@ def totals_texts(
 ) -> dict[str, str]:
     """Return the sums over hosts, and what a filter hides; ``free`` names hosts with free GPUs."""
     hidden = 0 if everything is None else everything.problems - sums.problems
-    count = sums.hosts + sums.hosts_without_values
-    hosts = counted(count, 'host')
-    of_all = 0 if everything is None else everything.hosts + everything.hosts_without_values
-    if of_all > count:
-        hosts = f'{count:,} of {counted(of_all, "host")}'
+    hosts = counted(sums.hosts, 'host')
+    if everything is not None and everything.hosts > sums.hosts:
+        hosts = f'{sums.hosts:,} of {counted(everything.hosts, "host")}'
     where = f': {", ".join(free)}' if free else ''
     texts = {
         'free': f'{sums.free_gpus:,} free{where}',
@@ -357,9 +357,6 @@ def totals_texts(
         else 'no problems',
         'hidden': f'{counted(hidden, "problem")} hidden' if hidden > 0 else '',
         'hosts': hosts,
-        'gone': f'{sums.hosts_without_values:,} without values'
-        if sums.hosts_without_values
-        else '',
         'gpus': counted(sums.gpus, 'GPU'),
         'utilization': f'util {percent_text(sums.utilization_percent)}',
         'memory': f'mem {percent_text(sums.memory_percent)}',

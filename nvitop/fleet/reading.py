@@ -15,6 +15,8 @@ from nvitop.basics.text import printable
 from nvitop.fleet.series import INSTANCE, ROW, read_host
 from nvitop.fleet.types import (
     LATE_SECONDS,
+    NOT_RESPONDING,
+    NOT_SCRAPED,
     SIMULATED,
     Fleet,
     FleetFinding,
@@ -118,12 +120,14 @@ def host_name(label: str, value: str) -> str:
 def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Fleet:
     """Return the hosts of a response to ``fleet_query``."""
     pages: dict[str, dict[str, _Page]] = {'own': {}, 'dcgm': {}}
-    #: Names of hosts → when they were seen last; targets that are down, with their job.
+    #: Names of hosts → when they were seen last; targets that are down: job, instance, name.
     seen: dict[str, float] = {}
     down: list[tuple[str, str, str]] = []
-    jobs: set[str] = set()
     times: dict[str, float] = {}
-    names_of_instances: dict[str, str] = {}
+    jobs: set[str] = set()
+    #: Instance → name of its host. Address without port → names of the hosts behind it.
+    instances: dict[str, str] = {}
+    addresses: dict[str, set[str]] = {}
     simulated: set[str] = set()
     rows, host_labels = [row for row in series if math.isfinite(row.value)], scope.host_labels
     # In Kubernetes, "pod" names the pod of the exporter if the other label exists.
@@ -131,12 +135,14 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
     for row in rows:
         selector = _selector(row.labels, host_labels)
         name, instance = host_name(*selector), row.labels.get(INSTANCE, '')
-        mark = row.labels.get(ROW, '')
+        mark, job = row.labels.get(ROW, ''), row.labels.get('job', '')
         if mark == 'down':
-            down.append((row.labels.get('job', ''), name, host_name(INSTANCE, instance)))
+            down.append((job, instance, name))
             continue
-        jobs.add(row.labels.get('job', ''))
-        names_of_instances.setdefault(instance, name)
+        if instance not in instances:
+            jobs.add(job)
+            instances[instance] = name
+            addresses.setdefault(host_name(INSTANCE, instance), set()).add(name)
         if mark == 'time':
             times[name] = max(times.get(name, 0.0), row.value)
         elif mark == 'seen':
@@ -160,19 +166,21 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
         own[name].findings[SIMULATED.words] = SIMULATED.severity
     hosts = [_host_of_page(page, times.get(name, 0.0)) for name, page in own.items()]
     shown = set(own)
-    # Exporters of a host have different ports.
-    names_of_places = {host_name(INSTANCE, i): name for i, name in names_of_instances.items()}
-    for job, name, place in down:
-        name = names_of_places.get(place, name)
-        # A host may have a second exporter that responds.
+
+    def add_silent(name: str, finding: FleetFinding) -> None:
+        shown.add(name)
+        silent = FleetHost(name, findings=(finding,), measured=seen.get(name), is_silent=True)
+        hosts.append(silent)
+
+    for job, instance, name in down:
+        names = addresses.get(host_name(INSTANCE, instance), {name})
+        # An address may have a second exporter of a host, or those of several hosts.
+        name = instances.get(instance) or (min(names) if len(names) == 1 else printable(instance))
         if job in jobs and name not in shown:
-            shown.add(name)
-            finding = FleetFinding('exporter does not respond')
-            measured = seen.get(name)
-            hosts.append(FleetHost(name, findings=(finding,), measured=measured, is_gone=True))
+            add_silent(name, NOT_RESPONDING)
     for name, last in seen.items():
         if name not in shown and name not in pages['dcgm'] and timestamp - last > LATE_SECONDS:
-            hosts.append(FleetHost(name, measured=last, is_gone=True))
+            add_silent(name, NOT_SCRAPED)
     return Fleet(tuple(sorted(hosts, key=lambda host: natural(host.name))), timestamp)
 
 

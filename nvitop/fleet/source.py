@@ -11,7 +11,6 @@ import time
 from typing import TYPE_CHECKING, Sequence
 
 from nvitop.basics.text import printable
-from nvitop.basics.units import format_duration
 from nvitop.fleet.lists import age_text
 from nvitop.fleet.reading import host_of_sample, read_fleet
 from nvitop.fleet.series import (
@@ -22,13 +21,19 @@ from nvitop.fleet.series import (
     read_history,
     read_host,
 )
-from nvitop.fleet.types import LATE_SECONDS, Fleet, FleetError, FleetFinding, FleetHost
+from nvitop.fleet.types import (
+    LATE_SECONDS,
+    NOT_RESPONDING,
+    Fleet,
+    FleetError,
+    FleetFinding,
+    FleetHost,
+)
 from nvitop.sampling.threads import start_daemon
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Problem, Sample
 
 if TYPE_CHECKING:
     from nvitop.fleet.client import Client
-    from nvitop.fleet.types import FaultSeverity
     from nvitop.remote.hosts import RemoteHost
     from nvitop.remote.source import RemoteSource
 
@@ -173,7 +178,7 @@ class HostSource:
 def _trouble(sample: Sample, now: float) -> str:
     """Return why a sample is not up to date, ``''`` if it is."""
     if not sample.devices:
-        return 'no values'
+        return 'not responding'
     age = now - sample.timestamp
     return '' if age < LATE_SECONDS else f'{age_text(age)} old'
 
@@ -191,6 +196,7 @@ MAX_DEVICES = 1024
 #: Maximum length of an error of a machine.
 MAX_TROUBLE = 200
 _DEMAND = Demand(owners=True)
+_CONNECTING = FleetFinding('connecting', 'warning')
 #: More arguments; tests simulate machines with them.
 DEMO: tuple[str, ...] = ()
 
@@ -260,13 +266,10 @@ class _WatchedMachine:
         words = printable(' '.join(self.trouble.split()))[:MAX_TROUBLE]
         problem = (FleetFinding(words),) if words else ()
         if self.sample is None:
-            seconds = time.monotonic() - self._started
             if not words:  # a check must not take a machine that hangs for a good one
-                severity: FaultSeverity = 'critical' if seconds > START_SECONDS else 'warning'
-                problem = (
-                    FleetFinding(f'no answer for {format_duration(round(seconds))}', severity),
-                )
-            return FleetHost(self.host.name, 'ssh', findings=problem, is_gone=True)
+                seconds = time.monotonic() - self._started
+                problem = (NOT_RESPONDING if seconds > START_SECONDS else _CONNECTING,)
+            return FleetHost(self.host.name, 'ssh', findings=problem, is_silent=True)
         measured = now - (time.monotonic() - self.sample.monotonic)
         host = host_of_sample(self.host.name, self.sample, measured)
         return host._replace(kind=self._kind, findings=(*host.findings, *problem))

@@ -69,10 +69,17 @@ class FleetFinding(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is wrong with what: ``'GPU 3 lost'``, ``'exporter does not respond'``."""
+        """What is wrong with what: ``'GPU 3 lost'``, ``'not responding'``."""
         return f'GPU {self.gpu} {self.words}' if self.gpu else self.words
 
 
+#: A host whose exporter, or ssh, does not respond; one that had values within the last hour.
+NOT_RESPONDING = FleetFinding(
+    'not responding', advice='Check whether the host is up, and its exporter or ssh'
+)
+NOT_SCRAPED = FleetFinding(
+    'no longer scraped', 'warning', advice='Check whether it was removed from the server on purpose'
+)
 #: A host whose GPUs are simulated.
 SIMULATED = FleetFinding('simulated: these are not its GPUs', 'warning')
 
@@ -154,8 +161,8 @@ class FleetHost(NamedTuple):
     findings: tuple[FleetFinding, ...] = ()
     #: When its values were measured, in seconds since the epoch; ``None`` if unknown.
     measured: float | None = None
-    #: Whether it had values within the last hour or is to be scraped, but has none.
-    is_gone: bool = False
+    #: Whether it has no values; its only finding is the reason.
+    is_silent: bool = False
     #: The hosts folded into this line of the list, because all their GPUs are free.
     members: tuple[FleetHost, ...] = ()
 
@@ -320,7 +327,7 @@ class Totals(NamedTuple):
     """Sums over hosts; the names are those of the JSON."""
 
     hosts: int = 0
-    hosts_without_values: int = 0
+    hosts_not_responding: int = 0
     gpus: int = 0
     utilization_percent: float | None = None
     memory_used_bytes: float | None = None
@@ -358,16 +365,16 @@ def available(values: Iterable[float | None]) -> list[float]:
 
 
 def totals(hosts: Iterable[FleetHost], now: float) -> Totals:
-    """Return the sums over hosts. Hosts that are gone are only counted."""
+    """Return the sums over hosts."""
     known = tuple(hosts)
-    present = [host for host in known if not host.is_gone]
+    present = [host for host in known if not host.is_silent]
     gpus = [gpu for host in present for gpu in host.gpus]
     # Add up memory only if used and total are known: otherwise the percentage would be wrong.
     memory = [gpu for gpu in gpus if gpu.memory_percent is not None]
     problems = [problem for host in known for problem in host.problems]
     return Totals(
-        hosts=len(present),
-        hosts_without_values=len(known) - len(present),
+        hosts=len(known),
+        hosts_not_responding=len(known) - len(present),
         gpus=len(gpus),
         utilization_percent=mean(gpu.utilization_percent for gpu in gpus),
         memory_used_bytes=total(gpu.memory_used_bytes for gpu in memory),

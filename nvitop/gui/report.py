@@ -26,7 +26,6 @@ from nvitop.gui.render.theme import (
     PLAIN,
     TITLE,
     WARNING,
-    Style,
     resolve_theme,
     theme_named,
 )
@@ -43,6 +42,7 @@ from nvitop.sampling.types import Sample
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
+    from nvitop.gui.view.text import Pieces
     from nvitop.sampling.types import DeviceKey
 
 #: Maximum width of a report, and cells of a severity.
@@ -161,10 +161,7 @@ def draw_report(
     )
     bottom = len(tops) + panel.devices + panel.host + panel.processes
     buf = Buffer(width, bottom + len(notes))
-    for y, items in enumerate(tops):
-        x = 1
-        for item, text in zip(items, fit(items, width - 2, 2)):
-            x += buf.write(x, y, text, item.style) + 2 if text else 0
+    draw_head(buf, tops)
     left_out = set() if shows_owner(view) else {'owner'}  # which are not looked up
     widths = {**column_widths(sample.processes), 'gpu': labels_width(blocks)}
     if view.columns == DEFAULT_COLUMNS:  # others were chosen
@@ -184,11 +181,24 @@ def draw_report(
     )
     draw_panels(buf, panel, sample, DeviceView(sample), listed, len(tops))
     buf.write(3, bottom - 1, clip(footer, width - 6), DIM)
-    for y, pieces in enumerate(notes, bottom):
+    draw_findings(buf, bottom, notes)
+    return buf
+
+
+def draw_head(buf: Buffer, lines: Sequence[Sequence[Item]]) -> None:
+    """Draw the lines above the frame of a report."""
+    for y, items in enumerate(lines):
+        x = 1
+        for item, text in zip(items, fit(items, buf.width - 2, 2)):
+            x += buf.write(x, y, text, item.style) + 2 if text else 0
+
+
+def draw_findings(buf: Buffer, y: int, lines: Sequence[Pieces]) -> None:
+    """Draw the lines of findings below the frame of a report."""
+    for row, pieces in enumerate(lines, y):
         x = 1
         for text, style in pieces:
-            x += buf.write(x, y, text, style)
-    return buf
+            x += buf.write(x, row, text, style)
 
 
 def _head(sample: Sample, version: str) -> list[Item]:
@@ -211,9 +221,7 @@ def _stamp(sample: Sample) -> list[Item]:
     return [Item((text,), DIM, 2) for text in texts if text]
 
 
-def _finding_lines(
-    found: Sequence[Finding], width: int, *, is_brief: bool = False
-) -> list[tuple[tuple[str, Style], ...]]:
+def _finding_lines(found: Sequence[Finding], width: int, *, is_brief: bool = False) -> list[Pieces]:
     """Return what is wrong with devices, the most severe first, the same problem of several devices once.
 
     Brief ones have one line each, without evidence if they have advice.
@@ -225,17 +233,24 @@ def _finding_lines(
             continue
         key = (finding.severity, finding.words, finding.evidence, finding.action)
         groups.setdefault(key, []).append(finding.device)
-    lines: list[tuple[tuple[str, Style], ...]] = []
+    lines: list[Pieces] = []
     for (severity, words, evidence, action), devices in groups.items():
-        style = ERROR if severity == 'critical' else WARNING
         text = f'{devices_text(devices)}: {safe(words)}'
         text += f': {safe(evidence)}' if evidence and not (is_brief and action) else ''
         text += f'. {safe(action)}' if action else ''
-        room = max(20, width - _SEVERITY - 2)
-        first, *others = [clip(text, room)] if is_brief else wrap(text, room)
-        lines.append(((f'{severity:<{_SEVERITY}}', style), (first, PLAIN)))
-        lines += [((' ' * _SEVERITY, PLAIN), (line, PLAIN)) for line in others]
+        lines += finding_lines(severity, text, width, is_brief=is_brief)
     return lines
+
+
+def finding_lines(severity: str, text: str, width: int, *, is_brief: bool = False) -> list[Pieces]:
+    """Return the lines of a finding; a brief one is cut to one line."""
+    style = ERROR if severity == 'critical' else WARNING
+    room = max(20, width - _SEVERITY - 2)
+    first, *others = [clip(text, room)] if is_brief else wrap(text, room)
+    return [
+        ((f'{severity:<{_SEVERITY}}', style), (first, PLAIN)),
+        *(((' ' * _SEVERITY, PLAIN), (line, PLAIN)) for line in others),
+    ]
 
 
 def warnings_about(sample: Sample, *, driver_responds: bool = True) -> list[Message]:

@@ -12,7 +12,7 @@ from nvitop.exporter.dialects import Observation, SeriesOptions
 from nvitop.exporter.families import make_families
 from nvitop.fleet.client import make_settings
 from nvitop.fleet.demo import DemoSource
-from nvitop.fleet.lists import VIEWS, fleet_text, parse_filter, select, sorted_rows
+from nvitop.fleet.lists import VIEWS, fleet_text, parse_filter, problems_of, select, sorted_rows
 from nvitop.fleet.reading import host_name, host_of_sample, read_fleet
 from nvitop.fleet.series import ROW, Scope, fleet_query
 from nvitop.fleet.types import Fleet, FleetHost, Series, totals
@@ -166,15 +166,24 @@ def test_hosts_without_values_are_down_gone_or_forgotten() -> None:
         row('up', 0, 'down', instance='n6:9836', job='gpus'),
         row('up', 0, 'down', instance='db:5432', job='postgres'),
         row('up', 0, 'down', instance='n1:9400', job='gpus'),
+        own('gpu_up', 1, hostname='a', instance='proxy:1'),
+        own('gpu_up', 1, hostname='b', instance='proxy:2'),
+        row('', NOW - 900, 'seen', hostname='c', instance='proxy:3', job='gpus'),
+        row('up', 0, 'down', instance='proxy:3', job='gpus'),
+        row('up', 0, 'down', instance='proxy:4', job='gpus'),
     )
-    assert [(h.name, h.is_gone, h.severity, h.age(NOW)) for h in fleet.hosts] == [
-        ('n1', False, None, 7),
-        ('n6', True, 'critical', None),
-        ('n8', True, None, 1800),
-        ('n9', True, 'critical', 900),
+    assert [(h.name, h.is_silent, problems_of(h, NOW), h.severity) for h in fleet.hosts] == [
+        ('a', False, [], None),
+        ('b', False, [], None),
+        ('c', True, ['not responding for 15m'], 'critical'),
+        ('n1', False, [], None),
+        ('n6', True, ['not responding'], 'critical'),
+        ('n8', True, ['no longer scraped for 30m'], 'warning'),
+        ('n9', True, ['not responding for 15m'], 'critical'),
+        ('proxy:4', True, ['not responding'], 'critical'),
     ]
     sums = totals(fleet.hosts, NOW)
-    assert (sums.hosts, sums.hosts_without_values, sums.critical_problems) == (1, 3, 2)
+    assert (sums.hosts, sums.hosts_not_responding, sums.problems) == (8, 5, 5)
 
 
 def test_findings_of_a_gpu_are_each_listed_once() -> None:

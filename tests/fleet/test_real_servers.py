@@ -124,7 +124,7 @@ def test_hosts_of_both_kinds(url: str) -> None:
     fleet = source_of(url).read()
     hosts = named(fleet)
     assert [*hosts] == ['both', 'down', 'left', 'new-dcgm', 'old-dcgm', 'own']
-    kinds = {name: host.kind for name, host in hosts.items() if not host.is_gone}
+    kinds = {name: host.kind for name, host in hosts.items() if not host.is_silent}
     assert kinds == {'both': 'own', 'own': 'own', 'new-dcgm': 'dcgm', 'old-dcgm': 'dcgm'}
     for name in kinds:
         host = hosts[name]
@@ -144,7 +144,7 @@ def test_hosts_whose_exporter_is_down_are_judged(
 ) -> None:
     hosts = named(source_of(url).read())
     assert [problem.text for problem in hosts['down'].problems] == ['exporter does not respond']
-    assert (hosts['left'].is_gone, hosts['left'].problems) == (True, ())
+    assert (hosts['left'].is_silent, hosts['left'].problems) == (True, ())
     assert main([url, '-1', '--fail-on', 'critical']) == 1
     assert 'exporter does not respond' in capsys.readouterr().out
     assert main([url, '-1', '--fail-on', 'critical', '--filter', 'both']) == 0

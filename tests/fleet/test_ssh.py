@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pathlib
-import re
 import time
 from typing import Callable
 
@@ -78,7 +77,7 @@ def test_each_fault_is_one_clear_row_and_others_do_not_suffer(machines: None) ->
         wait_until(lambda: len(named(source.read())['good2'].gpus) == 8, 'values')
         faulty = ('locked', 'unknown', 'bare', 'hostile', 'greets', 'newer', 'quits')
         wait_until(
-            lambda: not any('no answer' in fault_of(source, name) for name in faulty), 'faults'
+            lambda: not any('connecting' in fault_of(source, name) for name in faulty), 'faults'
         )
         hosts = named(source.read())
     finally:
@@ -92,12 +91,12 @@ def test_each_fault_is_one_clear_row_and_others_do_not_suffer(machines: None) ->
     ]
     assert 'neither nvitop 2 nor nvidia-smi' in texts['bare'][0]
     assert 'pipx install nvitop' in texts['bare'][0]
-    assert re.fullmatch(r'no answer for \d+s', texts['silent'][0])
+    assert texts['silent'] in (['connecting'], ['not responding'])
     for name in ('hostile', 'greets'):
         assert texts[name] == ['sent more than 4 MiB without a sample']
     assert 'newer version of nvitop' in texts['newer'][0]
     assert not [text for words in texts.values() for text in words if not text.isprintable()]
-    assert {name for name, host in hosts.items() if not host.is_gone} == {'good1', 'good2'}
+    assert {name for name, host in hosts.items() if not host.is_silent} == {'good1', 'good2'}
     assert [host.severity for host in hosts.values()][2:5] == ['critical'] * 3
 
 
@@ -149,7 +148,7 @@ def test_screens_show_users_jobs_and_problems_and_send_no_signals(
     monkeypatch.setattr(ssh, 'DEMO', ('--demo=dgx-h100',))
     source = SshSource(targets(['good1', 'locked']), 1.0)
     with Session(source, interval=0.5) as session:
-        session.wait_for('1 without values')
+        session.wait_for('Permission denied')
         for key, text in (('U', 'carol'), ('J', 'slurm'), ('!', 'Permission denied (publickey).')):
             session.terminal.press(key)
             session.wait_for(text)

@@ -13,7 +13,8 @@ from nvitop.console.options import Options
 from nvitop.fleet.demo import DemoSource
 from nvitop.fleet.lists import memory_text
 from nvitop.fleet.source import HostSource, period
-from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost
+from nvitop.fleet.types import NOT_RESPONDING, Fleet, FleetError, FleetHost
+from nvitop.gui.fleet import command
 from nvitop.gui.fleet.command import begin_with, main, state_of
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS
@@ -82,7 +83,7 @@ def test_fleet_goldens(name: str, state: Callable[[], AppState]) -> None:
 def test_users_and_jobs_are_listed_with_their_gpus_below() -> None:
     lines = frame(screen(40, 100, 30, 'U'))
     assert lines[0].startswith(' fleet › users ')
-    assert lines[2].split()[1:7] == ['USER', 'GPUS', 'HELD', 'UTIL', 'PROCESSES', 'MEM']
+    assert lines[2].split()[1:7] == ['USER', '▼GPUS', 'HELD', 'UTIL', 'PROCESSES', 'MEM']
     assert lines[3].split()[1:4] == ['alice', '56', '70%']
     assert ' gpu0001, gpu0003-0004, gpu0025-0028 ' in lines[3]
     assert '─ alice · 56 GPUs · 1–17 shown ─' in lines[9]
@@ -110,13 +111,25 @@ def test_tables_have_what_is_free_and_the_time_above_and_mark_unknown_users(
         lines = [line.strip('│ ') for line in capsys.readouterr().out.splitlines()]
         assert lines[0].startswith('96 free: gpu0017-0020')
         assert '  16 held  4 problems' in lines[0]
-        assert lines[0].endswith('  1 without values')
-        assert f'  {time.ctime(NOW)}  SIMULATED  40 hosts  312 GPUs' in lines[1]
+        badge = '[SIM' if columns else 'SIMULATED'
+        assert f'  {time.ctime(NOW)}  {badge}' in lines[1]
         assert [line.split()[-1] for line in lines if line.startswith('gpu0002')] == ['N/A']
         (old,) = [line for line in lines if line.startswith('gpu0018')]
         assert old.endswith('values 3m old')
         frame = [line for line in lines if line[0] in '╭╰']
         assert [len(line) for line in frame] == ([80, 80] if columns else [])
+    found = [line for line in lines if line.startswith(('critical ', 'warning '))]
+    assert [line[: line.index('.')].split(maxsplit=1) for line in found] == [
+        ['critical', 'gpu0007 GPU 3: not responding'],
+        ['critical', 'gpu0022 GPU 1: lost'],
+        ['critical', 'gpu0032: not responding'],
+        ['warning', 'gpu0013 GPU 5: too hot'],
+    ]
+    monkeypatch.setattr(command, 'stdout_height', lambda: 60)
+    assert main(['--demo', '40', '-1']) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].startswith('╭─ Hosts 40 in 36 rows ─')
+    assert lines[4].split()[1:5] == ['gpu0037-0040', '4', '×', '8']
 
 
 def test_free_gpus_and_problems_come_before_what_is_less_important() -> None:
@@ -186,19 +199,16 @@ def test_warning_of_the_server_hides_no_host() -> None:
 
 def test_host_without_values_is_listed_with_their_age() -> None:
     state = screen(2, 140, 10)
-    finding = FleetFinding('exporter does not respond')
-    gone = FleetHost('gpu0002', findings=(finding,), measured=NOW - 180, is_gone=True)
+    silent = FleetHost('gpu0002', findings=(NOT_RESPONDING,), measured=NOW - 180, is_silent=True)
     shown = fleet_of(state).fleet
-    state = arrived(state, shown._replace(hosts=(shown.hosts[0], gone)))
+    state = arrived(state, shown._replace(hosts=(shown.hosts[0], silent)))
     lines = frame(state)
-    assert lines[3].split()[1:-1] == ['gpu0002', *finding.words.split()]
-    assert 'gpu0002 · no values for 3m' in '\n'.join(frame(state._replace(height=30)))
-    silent = arrived(state, shown._replace(hosts=(gone._replace(findings=()),)))
-    assert ' no values for 3m ' in frame(silent)[3]
-    assert '1 without values' in lines[0]
+    assert lines[3].split()[1:-1] == ['gpu0002', *['not', 'responding', 'for', '3m']]
+    assert 'gpu0002 · not responding for 3m' in '\n'.join(frame(state._replace(height=30)))
+    assert '1 problem: gpu0002 ' in lines[0]
     state, effects = update_fleet(update_fleet(state, KeyPressed('Home'))[0], KeyPressed('Enter'))
     assert not [effect for effect in effects if isinstance(effect, OpenHost)]
-    assert [notice.text for notice in state.notices] == ['gpu0002 has no current values']
+    assert [notice.text for notice in state.notices] == ['gpu0002 is not responding']
 
 
 def test_filter_applies_while_you_type() -> None:
@@ -241,7 +251,7 @@ def test_free_neighbors_share_a_line_if_hosts_have_too_little_room() -> None:
     state = screen(40, 100, 30)
     assert names(state)[:4] == ['gpu0037-0040', 'gpu0019-0020', 'gpu0017', 'gpu0018']
     lines = frame(state)
-    assert '─ Hosts 40 · 1–16 of 36 ─' in lines[1]
+    assert '─ Hosts 40 in 36 rows · 1–16 of 36 ─' in lines[1]
     assert lines[3].split()[1:6] == ['gpu0037-0040', '4', '×', '8', '32']
     detail = next(y for y, line in enumerate(lines) if '4 hosts with free GPUs only' in line)
     assert [line.split()[1] for line in lines[detail + 2 : detail + 4]] == ['gpu0037', 'gpu0038']
@@ -379,7 +389,7 @@ def test_past_of_a_host_is_read_once() -> None:
     source = HostSource(cluster, cluster.read().hosts[0])
     assert source.past() == ()  # there is no sample yet
     source.sample(Demand())
-    assert [len(source.past()) > 200, source.past()] == [True, ()]
+    assert [source.past() != (), source.past()] == [True, ()]
 
 
 def test_enter_opens_the_host_of_a_problem() -> None:

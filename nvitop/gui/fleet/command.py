@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Callable
 from nvitop.basics.text import counted, printable
 from nvitop.console.config import read_config
 from nvitop.console.lifecycle import CommandFailure, collect_garbage_rarely
-from nvitop.console.messages import stdout_has_utf8
+from nvitop.console.messages import stdout_has_utf8, stdout_height
 from nvitop.console.options import Options, merge, parse_environment
 from nvitop.fleet import command
 from nvitop.fleet.client import INTERVAL
@@ -23,7 +23,7 @@ from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.app import EFFECTS, App, NoThreadError
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET
-from nvitop.gui.fleet.state import LISTS, ORDERS, update_fleet
+from nvitop.gui.fleet.state import LISTS, ORDERS, listed, update_fleet
 from nvitop.gui.fleet.view import draw_report
 from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from nvitop.gui.term import Terminal
     from nvitop.sampling.types import Sample
 
+#: Height of a report without a terminal.
+_ANY_HEIGHT = 1 << 30
 #: Minimum pause (seconds) after a failure.
 _PAUSE = 10.0
 #: Time (seconds) that :meth:`FleetReader.stop` waits for the thread.
@@ -158,10 +160,13 @@ def _report_text(arguments: argparse.Namespace, fleet: Fleet, width: int) -> str
     is_ascii = options.ascii or not stdout_has_utf8()
     options = options._replace(ascii=is_ascii)
     state = state_of(FleetState(), options, is_demo=arguments.demo is not None)
-    state = begin_with(state._replace(height=1 << 30), arguments.view, '', '')
-    state, _ = update_fleet(state, FleetArrived(fleet, 0.0))
-    view = VIEWS[arguments.view]
-    rows = sorted_rows(view, view.rows(fleet), arguments.sort, fleet.timestamp)
+    # Like the screen, a list that is too long for the terminal folds free hosts.
+    state = state._replace(height=stdout_height() or _ANY_HEIGHT)
+    state, _ = update_fleet(begin_with(state, arguments.view, '', ''), FleetArrived(fleet, 0.0))
+    rows = listed(state)
+    if arguments.sort:
+        view = VIEWS[arguments.view]
+        rows = sorted_rows(view, view.rows(fleet), arguments.sort, fleet.timestamp)
     buffer = draw_report(state, rows, max(NARROWEST, min(width, MOST_WIDTH)))
     buffer = to_ascii(buffer) if is_ascii else buffer
     return to_ansi(buffer, theme_named(resolve_theme(options.theme, os.environ)), colors)

@@ -113,8 +113,9 @@ def open_host(state: AppState) -> Result:
         return state, ()
     name = row.host if state.screen is Screen.PROBLEMS else host_of(row).name
     host = next((host for host in fleet_of(state).fleet.hosts if host.name == name), None)
-    if host is None or host.is_gone or not host.gpus:
-        return refuse(state, f'{name} has no current values')
+    if host is None or not host.gpus:
+        is_silent = host is None or host.is_silent
+        return refuse(state, f'{name} {"is not responding" if is_silent else "has no GPUs"}')
     return state, (OpenHost(host),)
 
 

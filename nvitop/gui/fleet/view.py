@@ -6,19 +6,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from nvitop.basics.text import counted
-from nvitop.fleet.lists import VIEWS, age_look, age_text, no_hosts, titled_columns, totals_texts
+from nvitop.fleet.lists import (
+    VIEWS,
+    age_look,
+    age_text,
+    names_text,
+    no_hosts,
+    problems_of,
+    titled_columns,
+    totals_texts,
+)
 from nvitop.fleet.types import FleetFinding, FleetGpu, FleetHost
 from nvitop.gui.fleet.state import LISTS, fleet_of, host_of, listed, selected
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import format_timestamp
-from nvitop.gui.model.table import Column, Item, fit
+from nvitop.gui.model.table import Column, Item
 from nvitop.gui.render.buffer import CLASSIC, Buffer, Rect
-from nvitop.gui.render.theme import BADGE, DIM, ERROR, IDLE, PLAIN, TITLE, WARNING, Role, Style
+from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
+from nvitop.gui.report import draw_findings, draw_head, finding_lines
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import list_sort, order_arrow
 from nvitop.gui.state.navigation import lines_layout
-from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.hints import draw_screen_title, title_badges
 from nvitop.gui.view.table import Content, draw_table
 from nvitop.gui.view.text import (
     draw_border,
@@ -33,6 +43,7 @@ from nvitop.sampling.history import History
 
 if TYPE_CHECKING:
     from nvitop.fleet.lists import ListColumn
+    from nvitop.gui.view.text import Pieces
 
 #: Up to 7/8 of the cell, so that rows do not touch each other.
 _HEIGHTS = '▁▂▃▄▅▆▇'
@@ -41,6 +52,8 @@ _DIGITS = '0123456789'
 _MAX_GLYPHS = 16
 #: Minimum height of the inside of the frame with the detail of the current line.
 _WITH_DETAIL = 14
+#: GPUs for which the detail has room at least, and its rows about a problem.
+_GPUS_BELOW, _FACT_ROWS = 8, 2
 #: Rows about the server below the problems.
 _SERVER_ROWS = 2
 _LOOKS = {'good': IDLE, 'warning': WARNING, 'critical': ERROR, 'dim': DIM}
@@ -54,7 +67,6 @@ _RANKS = {
     'free': 0,
     'held': 2,
     'problems': 1,
-    'gone': 3,
     'hidden': 3,
     'hosts': 4,
     'utilization': 6,
@@ -64,6 +76,7 @@ _RANKS = {
 }
 #: Maximum width of other parts of the first line: breadcrumb, badge, clock.
 _OTHER_PARTS = 28
+_ADVICE = 'Enter opens the host; its own list of problems has advice'
 #: Kind of host → where its values come from, and what is missing.
 _WAYS = {
     'own': 'nvitop exporter',
@@ -83,7 +96,6 @@ def first_line(state: AppState) -> tuple[Item, ...]:
         late = max(0.0, now - fleet.fleet.timestamp)
         sums = sums._replace(age_seconds=sums.age_seconds + late)
     styles = {
-        'gone': WARNING,
         'hidden': WARNING,
         'free': IDLE if sums.free_gpus else PLAIN,
         'held': WARNING if sums.held_gpus else PLAIN,
@@ -94,8 +106,6 @@ def first_line(state: AppState) -> tuple[Item, ...]:
     forms: dict[str, tuple[str, ...]] = {
         name: (text, text.partition(' (')[0]) for name, text in texts.items()
     }
-    if 'gone' in texts:
-        forms['gone'] = (texts['gone'], f'{sums.hosts_without_values:,} gone')
     if not sums.hosts < fleet.everything.hosts:
         del texts['hosts']
     if fleet.worst_host:
@@ -103,7 +113,7 @@ def first_line(state: AppState) -> tuple[Item, ...]:
         where_wrong = clip(safe(fleet.worst_host), _NAME_WIDTH)
         forms['problems'] = (f'{count}: {where_wrong}{" .." * (sums.problems > 1)}', count)
     # Names of hosts with free GPUs have room before averages, but not before what is wrong.
-    names = [name for name in ('held', 'problems', 'gone', 'hidden') if name in texts]
+    names = [name for name in ('held', 'problems', 'hidden') if name in texts]
     others = [forms[name][0 if name == 'problems' else -1] for name in names]
     room = state.width - _OTHER_PARTS - sum(cell_width(text) + 3 for text in others)
     most = fleet.free_hosts[:_MAX_RANGES]
@@ -119,7 +129,7 @@ def first_line(state: AppState) -> tuple[Item, ...]:
             styles.get(name, PLAIN),
             rank,
             '!' if name == 'problems' else '',
-            is_whole=name in ('free', 'problems', 'gone'),
+            is_whole=name in ('free', 'problems'),
         )
         for name, rank in _RANKS.items()
         if name in texts
@@ -127,15 +137,15 @@ def first_line(state: AppState) -> tuple[Item, ...]:
 
 
 def draw_report(state: AppState, rows: Sequence[Any], width: int) -> Buffer:
-    """Draw a list with all its rows, below what is free and wrong, and the time."""
+    """Draw what is free and wrong, the time, a list with all its rows, and the findings."""
     name, fleet = LISTS[state.screen], fleet_of(state)
     state = state._replace(width=width + _OTHER_PARTS - 2)  # which a report does not have
-    answer = [item for item in first_line(state) if item.rank <= _RANKS['gone']]
+    answer = [item for item in first_line(state) if item.rank <= _RANKS['hidden']]
     state, texts = state._replace(width=width), totals_texts(fleet.sums)
     head = [
         Item((f'NVITOP {state.version}',), TITLE, 0),
         Item((format_timestamp(fleet.fleet.timestamp),), DIM, 1),
-        *([Item(('SIMULATED',), BADGE, 0)] if state.sample.simulated else []),
+        *title_badges(state),
         *(
             Item((texts[part],), DIM, rank)
             for rank, part in enumerate(
@@ -144,21 +154,35 @@ def draw_report(state: AppState, rows: Sequence[Any], width: int) -> Buffer:
             if part in texts  # the age only if it is high
         ),
     ]
-    buf = Buffer(width, 5 + max(1, len(rows)))
-    for y, items in enumerate((answer, head)):
-        x = 1
-        for item, text in zip(items, fit(items, width - 2, 2)):
-            x += buf.write(x, y, text, item.style) + 2 if text else 0
-    ends = (0, width - 1)
-    title = f'{"GPUs" if name == "gpus" else name.capitalize()} {len(rows) or ""}'.strip()
-    draw_border(buf, 2, (), ends, [Item((title,), TITLE)])
-    for y in range(3, buf.height - 1):
+    notes = [] if name == 'problems' else _findings(fleet.fleet.problems, width)
+    bottom, ends = 3 + max(1, len(rows)) + 1, (0, width - 1)
+    buf = Buffer(width, bottom + 1 + len(notes))
+    draw_head(buf, (answer, head))
+    draw_border(buf, 2, (), ends, [Item((_title(name, rows),), TITLE)])
+    for y in range(3, bottom):
         draw_uprights(buf, y, ends)
-    draw_table(buf, Rect(2, 3, width - 4, buf.height - 4), _columns(state, name), rows)
+    draw_table(buf, Rect(2, 3, width - 4, bottom - 3), _columns(state, name), rows)
     if not rows:
         draw_message(buf, Rect(1, 3, width - 2, 1), VIEWS[name].empty, DIM)
-    draw_rule(buf, buf.height - 1, ends, ())
+    draw_rule(buf, bottom, ends, ())
+    draw_findings(buf, bottom + 1, notes)
     return buf
+
+
+def _findings(problems: Sequence[FleetFinding], width: int) -> list[Pieces]:
+    """Return the lines of findings, critical ones first, the same one of several hosts once."""
+    groups: dict[tuple[str, str, str], dict[str, list[str]]] = {}
+    for problem in problems:
+        key = (problem.severity, problem.words, problem.advice)
+        groups.setdefault(key, {}).setdefault(problem.host, []).append(problem.gpu)
+    lines: list[Pieces] = []
+    for (severity, words, advice), places in groups.items():
+        names = [f'{host} GPU {",".join(gpus)}' for host, gpus in places.items() if any(gpus)]
+        hosts = names_text([host for host, gpus in places.items() if not any(gpus)])
+        text = f'{", ".join(filter(None, (*names, hosts)))}: {words}'
+        text += f'. {advice}' if advice else ''
+        lines += finding_lines(severity, safe(text), width)
+    return lines
 
 
 def trouble_of(state: AppState) -> str:
@@ -178,10 +202,12 @@ def _now(state: AppState) -> float:
 
 def margins(state: AppState) -> tuple[int, int]:
     """Return the rows above the lines, and those of the detail, the server and an error below them."""
-    count = len(listed(state))
-    below = bool(trouble_of(state)) + _SERVER_ROWS * (state.screen is Screen.PROBLEMS)
+    count, is_problem = len(listed(state)), state.screen is Screen.PROBLEMS
+    below = bool(trouble_of(state)) + _SERVER_ROWS * is_problem
     if count and state.height >= _WITH_DETAIL:
-        below += max(state.height // 3, state.height - 2 - below - count)
+        gpus = max(_GPUS_BELOW, max(len(host.gpus) for host in fleet_of(state).fleet.hosts))
+        detail = 2 + gpus + _FACT_ROWS * is_problem
+        below += max(min(state.height // 3, detail), state.height - 2 - below - count)
     return 2, below
 
 
@@ -189,11 +215,10 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
     layout, fleet = lines_layout(state), fleet_of(state)
     rows = layout.lines
     name, cursor = LISTS[state.screen], layout.line
-    title = 'GPUs' if name == 'gpus' else name.capitalize()
-    count = sum(len(row.members) or 1 for row in rows) if name == 'hosts' else len(rows)
-    # The frame counts the lines if there are more than fit.
-    is_counted = 0 < len(rows) <= layout.visible or count > len(rows)
-    draw_screen_title(buf, state, (f'{title} {count:,}' if is_counted else title,))
+    title = _title(name, rows)
+    if layout.length > layout.visible and ' in ' not in title:
+        title = title.partition(' ')[0]  # the frame counts the lines
+    draw_screen_title(buf, state, (title,))
     draw_table(
         buf,
         Rect(0, 1, buf.width, layout.area.height + 1),
@@ -201,9 +226,11 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
         rows,
         first=layout.scroll_y,
         cursor=cursor,
-        order=list_sort(state, Screen.HOSTS).order if name == 'hosts' else '',
-        arrow=order_arrow(state, Screen.HOSTS),
+        order=list_sort(state, Screen.HOSTS).order if name == 'hosts' else VIEWS[name].order,
+        arrow=order_arrow(state, Screen.HOSTS) if name == 'hosts' else '▼',
     )
+    if name != 'hosts':
+        buf.hits.clear()  # a click does not sort it
     if not rows:
         draw_message(buf, layout.area, _reason(state, name), DIM)
     bottom = buf.height
@@ -241,7 +268,7 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
     else:
         if state.screen is Screen.PROBLEMS:
             host = next((host for host in hosts if host.name == row.host), FleetHost(row.host))
-            facts = [('PROBLEM', row.text), ('ADVICE', row.advice or _advice(host))]
+            facts = [('PROBLEM', row.text), ('ADVICE', row.advice or _ADVICE)]
         else:
             host = host_of(row)
         name, columns = host.name, columns[1:]
@@ -250,9 +277,8 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
         count = f'{len(host.gpus)} × {safe(model)}' if model else counted(len(host.gpus), 'GPU')
         way = _WAYS.get(host.kind, host.kind)
         words = [count, f'from {way}']
-        if host.is_gone:
-            age = host.age(_now(state))
-            words = ['no current values' if age is None else f'no values for {age_text(age)}']
+        if host.is_silent:
+            words = problems_of(host, _now(state))
     room = area.height - 2 - len(facts)
     if len(pairs) > room:
         words.insert(1, f'1–{room} shown')
@@ -263,10 +289,11 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
         draw_table(buf, Rect(0, y, buf.width, area.bottom - y), columns, row_list)
 
 
-def _advice(host: FleetHost) -> str:
-    if host.is_gone:
-        return f'Check whether {host.name} is up, and its exporter or ssh'
-    return 'Enter opens the host; its own list of problems has advice'
+def _title(name: str, rows: Sequence[Any]) -> str:
+    title = 'GPUs' if name == 'gpus' else name.capitalize()
+    hosts = sum(len(row.members) or 1 for row in rows) if name == 'hosts' else len(rows)
+    folded = f' in {len(rows):,} rows' if hosts > len(rows) else ''
+    return f'{title} {hosts:,}{folded}' if rows else title
 
 
 def _columns(state: AppState, name: str) -> list[Column]:
@@ -308,8 +335,8 @@ def _column(column: ListColumn, now: float, gap: int) -> Column:
     """Return a column of the screen; ``gap`` is before a column of words."""
 
     def content(row: Any, width: int) -> Content:
-        is_gone = isinstance(row, FleetHost) and row.is_gone
-        if is_gone and column.name not in ('host', 'age_seconds', 'findings'):
+        is_silent = isinstance(row, FleetHost) and row.is_silent
+        if is_silent and column.name not in ('host', 'age_seconds', 'findings'):
             return ''
         text, look = column.shown(row, now), column.look(row, now)
         if look in ('', 'heat'):
@@ -321,7 +348,6 @@ def _column(column: ListColumn, now: float, gap: int) -> Column:
             return ((used, PLAIN), (slash + rest, DIM))
         return clip(text, width) if style == PLAIN else ((clip(text, width), style),)
 
-    order = column.name if column.key else ''
     return Column(
         column.name,
         column.title,
@@ -330,7 +356,7 @@ def _column(column: ListColumn, now: float, gap: int) -> Column:
         content,
         column.align,
         gap=gap if column.align == '<' else 1,
-        order=order,
+        order=column.name,
         rank=column.rank,
     )
 
@@ -362,7 +388,7 @@ def _reason(state: AppState, name: str) -> str:
 def _server_text(state: AppState) -> str:
     """Return where the hosts come from, the most important first."""
     shown = fleet_of(state)
-    fleet, kinds = shown.fleet, [host.kind for host in shown.fleet.hosts if not host.is_gone]
+    fleet, kinds = shown.fleet, [host.kind for host in shown.fleet.hosts if not host.is_silent]
     if not fleet.timestamp:
         return f'{safe(shown.server)}: no answer yet'
     size = f', {fleet.size_bytes / 1e6:.2f} MB' if fleet.size_bytes else ''
