@@ -111,17 +111,13 @@ def parse_kernel_log(
 
 
 def _error_in(text: str, moment: float) -> LoggedError | None:
-    match = _XID.search(text)
-    if match:
+    if match := _XID.search(text):
         return LoggedError(moment, _place_of(match[1]), int(match[2]), text=_recovery(match[3]))
-    match = _SXID.search(text)
-    if match:
+    if match := _SXID.search(text):
         return LoggedError(moment, _place_of(match[1]), int(match[2]), 'nvswitch', match[3])
-    match = _FALLEN.search(text)
-    if match:
+    if match := _FALLEN.search(text):
         return LoggedError(moment, _place_of(match[1]), _OFF_THE_BUS)
-    match = _INIT_FAILED.search(text)
-    if match:
+    if match := _INIT_FAILED.search(text):
         return LoggedError(moment, _place_of(match[1] or ''), 0, 'init failed')
     if _GSP_TIMEOUT.search(text):
         match = _ANY_PLACE.search(text)
@@ -162,23 +158,18 @@ def _journal_entry(line: str) -> tuple[float, str]:
 
 
 def _time_of(head: str, boot: float, now: float) -> float:
-    match = _KMSG_TIME.search(head)
-    if match:
+    if match := _KMSG_TIME.search(head):
         return boot + int(match[1]) / 1e6
-    match = _UNIX_TIME.search(head)
-    if match:
+    if match := _UNIX_TIME.search(head):
         return float(match[1])
     try:
-        match = _ISO_TIME.search(head)
-        if match:
+        if match := _ISO_TIME.search(head):
             moment = _seconds([int(part) for part in match.groups()[:6]], match[8])
             return moment + float((match[7] or '0').replace(',', '.'))
-        match = _CTIME.search(head)
-        if match:
+        if match := _CTIME.search(head):
             month, day, hour, minute, second, year = match.groups()
             return _seconds([int(year), _MONTHS[month], *map(int, (day, hour, minute, second))])
-        match = _SYSLOG_TIME.search(head)
-        if match:
+        if match := _SYSLOG_TIME.search(head):
             year = time.localtime(now).tm_year
             parts = [_MONTHS[match[1]], *map(int, match.groups()[1:])]
             moment = _seconds([year, *parts])
@@ -211,8 +202,7 @@ def read_kernel_log(path: str = KMSG, since: float | None = None) -> list[Logged
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0))
     try:
-        is_device = stat.S_ISCHR(os.fstat(descriptor).st_mode)
-        if is_device:
+        if stat.S_ISCHR(os.fstat(descriptor).st_mode):
             lines = list(_records(descriptor))
         else:
             with os.fdopen(os.dup(descriptor), 'rb') as file:

@@ -186,8 +186,7 @@ class _PathReader:
 
     def _next(self) -> _Found:
         part = self._parts[self._at]
-        manager = _user_manager(part)
-        if manager:
+        if manager := _user_manager(part):
             self._is_users = True
             return _Found(self._user(manager[1]))
         for read in (self._job, self._pod, self._container, self._machine, self._login):
@@ -225,8 +224,7 @@ class _PathReader:
         return () if known else (Layer('user', uid),)
 
     def _login(self, part: str) -> _Found | None:
-        user = _user_slice(part)
-        if user:
+        if user := _user_slice(part):
             return _Found(self._user(user[1]))
         session = _session(part)
         if session and _user_slice(self._before()):
@@ -236,13 +234,11 @@ class _PathReader:
     # Jobs
 
     def _job(self, part: str) -> _Found | None:
-        flux = _flux_unit(part)
-        if flux:  # it uses the systemd of the user
+        if flux := _flux_unit(part):  # it uses the systemd of the user
             return _Found((Layer('unit', part), Layer('flux', flux[1])))
         if self._is_users:
             return None
-        oar = _oar_unit(part)
-        if oar:
+        if oar := _oar_unit(part):
             return _Found((Layer('unit', part), Layer('oar', oar[1])))
         return self._slurm(part) or self._directory_of_job(part)
 
@@ -282,8 +278,7 @@ class _PathReader:
 
     def _pod(self, part: str) -> _Found | None:
         name, colon, rest = part.partition(':')
-        pod = _pod_slice(name if _mismatched(part) else part)
-        if pod:
+        if pod := _pod_slice(name if _mismatched(part) else part):
             layer = Layer('pod', pod[2].replace('_', '-'), detail=pod[1] or 'guaranteed')
             _, _, container_id = rest.partition(':')
             inner = (Layer(_RUNTIMES[rest.partition(':')[0]], container_id),) if colon else ()
@@ -301,17 +296,13 @@ class _PathReader:
         return bool(is_hex64(part) or _container(part))
 
     def _container(self, part: str) -> _Found | None:
-        container = _container(part)
-        if container:
+        if container := _container(part):
             return _Found((Layer(_RUNTIMES[container[1]], container[2]),))
-        mismatched = _mismatched(part)
-        if mismatched:
+        if mismatched := _mismatched(part):
             return _Found((Layer(_RUNTIMES[mismatched[2]], mismatched[3]),))
-        monitor = _monitor(part)
-        if monitor:
+        if monitor := _monitor(part):
             return _Found((Layer('monitor', monitor[2], detail=_RUNTIMES[monitor[1]]),))
-        pod = _podman_pod(part)
-        if pod:
+        if pod := _podman_pod(part):
             return _Found((Layer('podman-pod', pod[1]),))
         if is_hex64(part):
             return _Found((self._bare(part),))
@@ -334,11 +325,9 @@ class _PathReader:
         child = self._following()
         if part in ('lxc', 'lxc.payload', 'lxc.monitor') and _is_name(child):
             return _Found((_lxc_layer(part, child),), 2)
-        lxc = _lxc(part)
-        if lxc:
+        if lxc := _lxc(part):
             return _Found((_lxc_layer(f'lxc.{lxc[1]}', lxc[2]),))
-        apptainer = _apptainer(part)
-        if apptainer:
+        if apptainer := _apptainer(part):
             return _Found((Layer('apptainer', apptainer[1] or apptainer[2]),))
         return self._registered_machine(part, child)
 
@@ -354,8 +343,7 @@ class _PathReader:
         name = _unescaped(machine[1]) if machine else ''
         if not name or self._is_users:
             return None
-        libvirt = _libvirt(name)
-        if libvirt:
+        if libvirt := _libvirt(name):
             return _Found((Layer('vm', libvirt[1]),))
         return _Found((Layer('machine', name),))
 
@@ -407,8 +395,7 @@ def parse_mountinfo(text: str, *, is_users: bool = False) -> tuple[Layer, ...]:
                 add('docker', docker[1])
             elif podman:
                 add('podman', podman[1])
-            pod = _pod.search(root)
-            if pod:
+            if pod := _pod.search(root):
                 add('pod', pod[1])
         if point in _APPTAINER or point.startswith('/.singularity.d/'):
             add('apptainer', '')

@@ -160,8 +160,7 @@ def container_names(chain: Sequence[Ancestor]) -> Iterator[ContainerName]:
 
 
 def _conmon_name(container_id: str, name: str) -> ContainerName:
-    kubelet = _kubelet_name(name)
-    if kubelet:
+    if kubelet := _kubelet_name(name):
         container, pod, namespace, uid = kubelet.groups()
         return ContainerName(container_id, 'cri-o', container, f'{namespace}/{pod}', uid)
     known = name if _is_container_name(name) else None
@@ -204,8 +203,7 @@ def _containers(environ: Environ) -> Iterator[Layer]:
         yield _statement('enroot', '', environ['ENROOT_ROOTFS'].rstrip('/').rpartition('/')[2])
     if 'CH_RUNNING' in environ:
         yield _statement('charliecloud', '')
-    kind = _KINDS_OF_CONTAINER.get(environ.get('container', ''))
-    if kind:
+    if kind := _KINDS_OF_CONTAINER.get(environ.get('container', '')):
         yield _statement(kind, '')
 
 
@@ -236,8 +234,7 @@ def _jobs(environ: Environ) -> Iterator[Layer]:
         yield _statement('sge', sge, value('JOB_NAME'), task if _is_number(task) else '')
     if _is_slot(value('_CONDOR_SLOT', '')):
         yield _statement('htcondor', environ['_CONDOR_SLOT'])
-    flux = _flux_id(value('FLUX_JOB_ID', ''))
-    if flux:
+    if flux := _flux_id(value('FLUX_JOB_ID', '')):
         yield _statement('flux', f'f{flux[1]}')
     if _is_number(value('OAR_JOB_ID', '')):
         yield _statement('oar', environ['OAR_JOB_ID'], value('OAR_JOB_NAME'))
@@ -248,11 +245,9 @@ def _jobs(environ: Environ) -> Iterator[Layer]:
 def _terminals(environ: Environ) -> Iterator[Layer]:
     if 'VSCODE_IPC_HOOK_CLI' in environ or environ.get('TERM_PROGRAM') == 'vscode':
         yield _statement('vscode', '')
-    screen = _screen(environ.get('STY', ''))
-    if screen:
+    if screen := _screen(environ.get('STY', '')):
         yield _statement('screen', screen[1], screen[2])
-    tmux = _tmux(environ.get('TMUX', ''))
-    if tmux:
+    if tmux := _tmux(environ.get('TMUX', '')):
         yield _statement('tmux', tmux[2], detail=tmux[3])
 
 
@@ -293,8 +288,7 @@ def cmdline_layers(cmdline: Sequence[str], environ: Environ) -> tuple[Layer, ...
 
 def _kernel_id(cmdline: Sequence[str]) -> str | None:
     for argument in cmdline[1:_MAX_ARGUMENTS]:
-        match = _kernel_file(argument)
-        if match:
+        if match := _kernel_file(argument):
             return match[1]
     return None
 

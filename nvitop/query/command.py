@@ -98,46 +98,29 @@ def make_parser() -> ArgumentParser:
 def _add_selection(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('selection')
     add = group.add_argument
-    add(
-        '--gpu',
-        nargs='?',
-        const=DEFAULT_DEVICE_NAMES,
-        metavar='FIELDS',
-        help='print a row for each GPU; FIELDS are comma-separated names of nvitop or nvidia-smi, '
-        f'or all (default: {DEFAULT_DEVICE_NAMES})',
+    text = (
+        'print a row for each GPU; FIELDS are comma-separated names of nvitop or nvidia-smi, '
+        f'or all (default: {DEFAULT_DEVICE_NAMES})'
     )
-    add(
-        '--processes',
-        nargs='?',
-        const=DEFAULT_PROCESS_NAMES,
-        metavar='FIELDS',
-        help=f'print a row for each process on each GPU (default: {DEFAULT_PROCESS_NAMES})',
-    )
-    add(
-        '--all',
-        action='store_true',
-        help='print all fields of GPUs and processes (in CSV only of GPUs)',
-    )
+    add('--gpu', nargs='?', const=DEFAULT_DEVICE_NAMES, metavar='FIELDS', help=text)
+    text = f'print a row for each process on each GPU (default: {DEFAULT_PROCESS_NAMES})'
+    add('--processes', nargs='?', const=DEFAULT_PROCESS_NAMES, metavar='FIELDS', help=text)
+    text = 'print all fields of GPUs and processes (in CSV only of GPUs)'
+    add('--all', action='store_true', help=text)
     add_devices(group, '-i', '-o', '--id', '--only')
-    add(
-        '-ov',
-        '--only-visible',
-        action='store_true',
-        help='include only the devices in CUDA_VISIBLE_DEVICES',
-    )
+    text = 'include only the devices in CUDA_VISIBLE_DEVICES'
+    add('-ov', '--only-visible', action='store_true', help=text)
     add('--mig', action='store_true', help='include MIG devices, after their GPU')
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('output')
     add = group.add_argument
-    add(
-        '--format',
-        default='csv',
-        metavar='FORMAT',
-        help='write csv, json, jsonl or table (default: csv); csv and table can be followed by '
-        'noheader and nounits, as in csv,noheader',
+    text = (
+        'write csv, json, jsonl or table (default: csv); csv and table can be followed by '
+        'noheader and nounits, as in csv,noheader'
     )
+    add('--format', default='csv', metavar='FORMAT', help=text)
     add = group.add_mutually_exclusive_group().add_argument
     add(
         '-l',
@@ -158,17 +141,10 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         help='repeat every MS milliseconds until interrupted',
     )
     add = group.add_argument
-    add(
-        '--samples',
-        action='store_true',
-        help='print whole samples as lines of JSON, for nvitop --ssh',
-    )
-    add(
-        '-f',
-        '--filename',
-        metavar='FILE',
-        help='write to FILE, which is truncated when the first row is ready',
-    )
+    text = 'print whole samples as lines of JSON, for nvitop --ssh'
+    add('--samples', action='store_true', help=text)
+    text = 'write to FILE, which is truncated when the first row is ready'
+    add('-f', '--filename', metavar='FILE', help=text)
 
 
 def _add_nvidia_smi(parser: argparse.ArgumentParser) -> None:

@@ -275,6 +275,7 @@ class History:
             self.forget(next(iter(self._processes)))
 
     def forget(self, key: Hashable) -> None:
+        """Drop all rings of a key."""
         for remembered in (self._devices, self._processes, self._rings):
             remembered.pop(key, None)
 

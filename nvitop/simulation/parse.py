@@ -345,7 +345,11 @@ def read_scenario(file: BinaryIO, path: pathlib.Path) -> Scenario:
 
 
 def parse_scenario(text: str, *, name: str, source: str = '') -> Scenario:
-    """Check the text of a scenario file; a ScenarioError names *source*, line and key."""
+    """Check the text of a scenario file.
+
+    Raises:
+        ScenarioError: The text has a mistake; the message names *source*, line and key.
+    """
     source = source or name
     try:
         document = TomlDocument(text)

@@ -21,28 +21,16 @@ _FIELD_NVLINK_STATE, _FIELD_RESET_STATUS, _FIELD_DRAIN_AND_RESET_STATUS = 165, 2
 _FIELD_INACTIVE_CORRECTABLE, _FIELD_INACTIVE_UNCORRECTABLE = 301, 302
 _NVLINK_INACTIVE = 0
 _RECOVERY_ACTIONS = {
-    0: 'None',
-    1: 'GPU Reset',
-    2: 'Node Reboot',
-    3: 'Drain P2P',
-    4: 'Drain and Reset',
-    5: 'Recover IMEX Domain',
-    6: 'Bus Reset',
-    7: 'System Reboot',
-}
+    0: 'None', 1: 'GPU Reset', 2: 'Node Reboot', 3: 'Drain P2P', 4: 'Drain and Reset',
+    5: 'Recover IMEX Domain', 6: 'Bus Reset', 7: 'System Reboot',
+}  # fmt: skip
 _ERRORS = {'corrected': _CORRECTED, 'uncorrected': _UNCORRECTED}
 _COUNTERS = {'volatile': _VOLATILE, 'aggregate': _AGGREGATE}
 #: Name → NVML's number of a memory location. DRAM was called device memory before Turing.
 ECC_LOCATIONS = {
-    'device_memory': 2,
-    'register_file': 3,
-    'l1_cache': 0,
-    'l2_cache': 1,
-    'texture_memory': 4,
-    'dram': 2,
-    'cbu': 6,
-    'sram': 7,
-}
+    'device_memory': 2, 'register_file': 3, 'l1_cache': 0, 'l2_cache': 1, 'texture_memory': 4,
+    'dram': 2, 'cbu': 6, 'sram': 7,
+}  # fmt: skip
 
 
 class RemappedRows(NamedTuple):
@@ -164,13 +152,8 @@ class HealthMixin(InterconnectMixin):
         correctable, uncorrectable, pending, failure = answer
         return RemappedRows(int(correctable), int(uncorrectable), bool(pending), bool(failure))
 
-    def remapped_rows_correctable(self) -> int | NaType:
-        """Number of rows remapped for correctable errors, see :meth:`remapped_rows`."""
-        return self.remapped_rows().correctable
-
-    def remapped_rows_uncorrectable(self) -> int | NaType:
-        """Number of rows remapped for uncorrectable errors, see :meth:`remapped_rows`."""
-        return self.remapped_rows().uncorrectable
+    remapped_rows_correctable = an_int('_field_of', 'remapped_rows', 'correctable')
+    remapped_rows_uncorrectable = an_int('_field_of', 'remapped_rows', 'uncorrectable')
 
     def remapped_rows_pending(self) -> bool | NaType:
         """Whether a remapping takes effect at the next GPU reset; ``NA`` before Ampere."""
@@ -249,10 +232,7 @@ class HealthMixin(InterconnectMixin):
     remapping_banks_high = an_int('_field_of', 'remapping_histogram', 'high')
     remapping_banks_partial = an_int('_field_of', 'remapping_histogram', 'partial')
     remapping_banks_low = an_int('_field_of', 'remapping_histogram', 'low')
-
-    def remapping_banks_none(self) -> int | NaType:
-        """Number of memory banks with no spare rows left; see :meth:`remapping_histogram`."""
-        return self.remapping_histogram().none
+    remapping_banks_none = an_int('_field_of', 'remapping_histogram', 'none')
 
     def _field_flag(self, field: int) -> bool | NaType:
         return _flag(self._field(field))

@@ -124,15 +124,9 @@ class GpmMetrics(NamedTuple):
 
 #: Fields of GpmMetrics → numbers of NVML_GPM_METRIC_…, in percent.
 _PERCENTAGES = {
-    'graphics_active': 1,
-    'sm_active': 2,
-    'sm_occupancy': 3,
-    'tensor_active': 5,
-    'dram_active': 10,
-    'fp64_active': 11,
-    'fp32_active': 12,
-    'fp16_active': 13,
-}
+    'graphics_active': 1, 'sm_active': 2, 'sm_occupancy': 3, 'tensor_active': 5, 'dram_active': 10,
+    'fp64_active': 11, 'fp32_active': 12, 'fp16_active': 13,
+}  # fmt: skip
 #: Fields of GpmMetrics → numbers of NVML_GPM_METRIC_…, in MiB/s.
 _TRAFFIC = {'pcie_tx': 20, 'pcie_rx': 21, 'nvlink_tx': 61, 'nvlink_rx': 60}
 
@@ -262,26 +256,11 @@ class GpmMixin(DeviceBase):
     def _fill_gpm_sample(self, pointer: Any) -> None:
         libnvml.nvmlQuery('nvmlGpmSampleGet', self._handle, pointer, ignore_errors=False)
 
-    def gpm_graphics_active(self) -> float | NaType:
-        """Percent of time during which an engine was busy, like utilization; see :meth:`gpm_metrics`."""
-        return self.gpm_metrics().graphics_active
-
-    def gpm_sm_active(self) -> float | NaType:
-        """Percent of time during which an SM had a warp, averaged over SMs; see :meth:`gpm_metrics`."""
-        return self.gpm_metrics().sm_active
-
-    def gpm_sm_occupancy(self) -> float | NaType:
-        """Resident warps in percent of the maximum; see :meth:`gpm_metrics`."""
-        return self.gpm_metrics().sm_occupancy
-
-    def gpm_tensor_active(self) -> float | NaType:
-        """Percent of time during which tensor cores were busy; see :meth:`gpm_metrics`."""
-        return self.gpm_metrics().tensor_active
-
-    def gpm_dram_active(self) -> float | NaType:
-        """Memory bandwidth in use, in percent; see :meth:`gpm_metrics`."""
-        return self.gpm_metrics().dram_active
-
+    gpm_graphics_active = a_float('_field_of', 'gpm_metrics', 'graphics_active')
+    gpm_sm_active = a_float('_field_of', 'gpm_metrics', 'sm_active')
+    gpm_sm_occupancy = a_float('_field_of', 'gpm_metrics', 'sm_occupancy')
+    gpm_tensor_active = a_float('_field_of', 'gpm_metrics', 'tensor_active')
+    gpm_dram_active = a_float('_field_of', 'gpm_metrics', 'dram_active')
     gpm_fp16_active = a_float('_field_of', 'gpm_metrics', 'fp16_active')
     gpm_fp32_active = a_float('_field_of', 'gpm_metrics', 'fp32_active')
     gpm_fp64_active = a_float('_field_of', 'gpm_metrics', 'fp64_active')
