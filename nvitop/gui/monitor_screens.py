@@ -22,8 +22,8 @@ from nvitop.gui.view.screens.environ import draw_environ, environ_lines, owner_l
 from nvitop.gui.view.screens.help import draw_columns, draw_help, meaning_height
 from nvitop.gui.view.screens.main import draw_main_screen
 from nvitop.gui.view.screens.metrics import draw_metrics
+from nvitop.gui.view.screens.problems import card_heights, draw_events, draw_problems
 from nvitop.gui.view.screens.problems import detail_height as problem_height
-from nvitop.gui.view.screens.problems import draw_events, draw_problems
 from nvitop.gui.view.screens.signal import draw_signal
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.screens.users import detail_height, draw_users
@@ -200,7 +200,7 @@ PROBLEMS = ScreenSpec(
     ],
     key_of=problem_key,
     is_framed=True,
-    line_height=2,
+    heights=card_heights,
 )
 USERS = ScreenSpec(
     draw=draw_users,

@@ -37,8 +37,8 @@ from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView
 from nvitop.gui.view.text import draw_mono_bars
 from nvitop.health import Finding, findings, importance, is_wrong
-from nvitop.health.types import cause, value_words
-from nvitop.sampling.types import Sample
+from nvitop.health.types import value_words
+from nvitop.sampling.types import STATUS, Sample
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
@@ -280,25 +280,12 @@ def is_watched() -> bool:
 
 
 def _failed_queries(sample: Sample) -> list[str]:
-    """Return queries that failed and that no finding of the report names, by subject and reason."""
-    kinds = ('error', 'impossible')
-    found = findings(sample)
-    failed = [
-        problem
-        for problem in sample.problems
-        if problem.kind in kinds
-        and problem.device
-        and problem.what != 'status'  # reported for the device
-        and not any(
-            finding.device == problem.device and cause(problem.reason) in finding.evidence
-            for finding in found
-            if is_wrong(finding)
-        )
-    ]
+    """Return queries that failed and that no finding of the report explains, by subject and reason."""
     names: dict[tuple[str, str], list[str]] = {}
-    for line in problem_lines(count_problems((), failed, 0.0)):
-        words = [value_words(name) for name in line.what.split(', ')]
-        names.setdefault((line.where, line.reason), []).extend(words)
+    for line in problem_lines(count_problems((), sample.problems, 0.0, findings(sample))):
+        is_value = line.severity is None and line.device and line.what != STATUS
+        if is_value and line.kind in ('error', 'impossible'):
+            names.setdefault((line.where, line.reason), []).append(value_words(line.what))
     return [f'{subject}: {", ".join(n)}: {reason}' for (subject, reason), n in names.items()]
 
 

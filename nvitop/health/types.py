@@ -91,9 +91,11 @@ IMPORTANCE: dict[str, int] = {kind: place for place, kind in enumerate(KINDS)}
 SEVERITIES: tuple[Severity, ...] = ('critical', 'warning', 'unknown', 'info')
 
 
-#: Reasons of the driver that name no cause, and what to show instead.
+#: Reasons of the driver, and what to show instead.
 _PLAIN_REASONS = {
     'Unknown Error': 'unknown driver error',
+    'Not Supported': 'not supported',
+    'Insufficient Permissions': 'no permission',
     'GPU requires restart': 'GPU needs a reset',
 }
 

@@ -21,7 +21,13 @@ from nvitop.gui.state.events import KeyPressed, Quit, SampleArrived
 from nvitop.gui.state.keymap import Keymap, rebind
 from nvitop.gui.state.lists import LIST_ORDERS, listed_problems, listed_users
 from nvitop.gui.state.navigation import current_line
-from nvitop.gui.state.problems import ProblemCount, Tally, count_problems, problem_lines
+from nvitop.gui.state.problems import (
+    ProblemCount,
+    Tally,
+    count_problems,
+    missing_values,
+    problem_lines,
+)
 from nvitop.gui.state.process_rows import build_tree, sort_processes, summarize_users, whole_devices
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
@@ -200,17 +206,21 @@ def test_problems_are_in_the_order_of_severity_and_say_each_thing_once() -> None
         row(4, 'lost', 'GPU is lost', 'error', 'critical'),
     ]
     lines = problem_lines(rows)
-    assert [(line.where, line.what, line.value_count) for line in lines] == [
-        ('GPU 4', 'lost', 1),
-        ('GPU 2', 'slowed', 1),
-        ('GPU 4', 'late', 1),
-        ('GPU 3', 'unreadable values', 1),
-        ('GPU 2', 'fan_speed', 1),
-        ('GPU 5', 'clock, power_usage', 2),
-        ('GPU 6', 'power_usage', 1),
-        ('GPU 0,1', 'fan, numa', 2),
+    assert [(line.where, line.what) for line in lines if line.is_failure] == [
+        ('GPU 4', 'lost'),
+        ('GPU 2', 'slowed'),
+        ('GPU 4', 'late'),
+        ('GPU 3', 'unreadable values'),
+        ('GPU 2', 'fan_speed'),
+        ('GPU 5', 'clock'),
+        ('GPU 5', 'power_usage'),
+        ('GPU 6', 'power_usage'),
     ]
-    assert lines[3].reason == 'temperature, max temperature (unknown driver error)'
+    (missing,) = missing_values(lines)
+    assert missing.reason == (
+        'fan, NUMA: not supported (GPU 0,1); '
+        'max temperature, temperature: unknown driver error (GPU 3)'
+    )
     past = [line._replace(is_current=False) for line in rows[:2]]
     assert len(problem_lines(past)) == 2
 

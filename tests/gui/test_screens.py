@@ -26,7 +26,7 @@ from nvitop.gui.state.events import (
 )
 from nvitop.gui.state.help_contents import help_lines, key_groups
 from nvitop.gui.state.lists import listed_users
-from nvitop.gui.state.navigation import current_line
+from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.update import update
 from nvitop.gui.view.charts import Ruler, draw_history, draw_ruler
 from nvitop.owner.types import Layer, Owner, make_owner
@@ -388,9 +388,35 @@ def test_cards_have_severity_advice_and_time_and_the_last_one_what_is_missing() 
     assert lines[1].startswith('╭─ Problems 1 now, 1 past')
     assert re.match('► ● failed +GPU 1 +temperature unreadable: unknown driver error', lines[2])
     assert lines[2].endswith('since 03:04:05')
-    assert re.match('○ past +GPU 0:2  status: Invalid Argument', lines[4])
-    assert lines[4].endswith('last 03:04:05')
-    assert re.match('· +Not available  power usage and 3 more', lines[6])
+    assert re.match('○ past +GPU 0:2  status: Invalid Argument', lines[3])
+    assert lines[3].endswith('last 03:04:05')
+    assert re.match(
+        '· not available +memory temperature, .* throughput: not supported .GPU 0.; power', lines[4]
+    )
+
+
+@pytest.mark.parametrize('size', [(40, 12), (80, 24), (159, 44)])
+def test_selected_card_is_shown_in_full_and_each_of_its_rows_can_be_clicked(
+    size: tuple[int, int],
+) -> None:
+    long = Problem(DeviceKey(1), 'temperature', ' '.join(map(str, range(40))), 'error')
+    cards = [
+        long._replace(subject=DeviceKey(gpu), reason=f'{gpu} {long.reason}') for gpu in range(9)
+    ]
+    state = state_on(SAMPLES['one']._replace(problems=tuple(cards)), *size, '!')
+    for key in ('Down', 'Up'):
+        for number in range(len(cards))[:: 1 if key == 'Down' else -1]:
+            lines, layout = lines_of(state), lines_layout(state)
+            begin, end = layout.row_of(number), layout.row_of(number + 1)
+            assert lines[begin][:12].lstrip('│ ').startswith('►')
+            words = ' '.join(line[2:-2].strip(' │') for line in lines[begin:end])
+            assert re.search(f' {number} ', words)
+            assert words.split()[-1] == '39'
+            for y in range(begin, end):
+                assert current_line(after(state, MousePressed(9, y))) == number
+            if begin > layout.area.y:
+                assert current_line(after(state, MousePressed(9, begin - 1))) == number - 1
+            state = pressed(state, key)
 
 
 def test_failed_signal_is_listed_as_a_problem() -> None:
@@ -400,7 +426,7 @@ def test_failed_signal_is_listed_as_a_problem() -> None:
     state, _ = update_all(state, (ClockTicked(99.0, NOW), KeyPressed('!')))
     text = text_of(state)
     assert f'process {key.pid}  SIGTERM: not permitted' in text
-    assert re.search('SEEN +once, 03:04:05', text)
+    assert re.search(f'process {key.pid} · once, 03:04:05', text)
 
 
 # Histories, and the ruler of time above them

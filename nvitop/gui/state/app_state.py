@@ -153,7 +153,7 @@ class ScreenSpec(NamedTuple):
     lines: Callable[[AppState], Sequence[Any]]
     #: What is measured while the screen is shown: a :class:`~nvitop.sampling.types.Demand`.
     demand: Callable[[AppState], Any]
-    #: Rows above and below the lines; ``None`` unless lines of equal height fill the screen.
+    #: Rows above and below the lines; ``None`` unless lines fill the screen.
     margins: Callable[[AppState], tuple[int, int]] | None = None
     #: Whether one of its lines is selected. A list without a cursor is only scrolled.
     has_cursor: bool = True
@@ -169,8 +169,8 @@ class ScreenSpec(NamedTuple):
     sideways_step: int = 5
     #: What identifies a line: it stays selected when lines move; ``None``: its index.
     key_of: Callable[[Any], Hashable] | None = None
-    #: Rows of a line.
-    line_height: int = 1
+    #: Makes from the state and the lines a function that returns the rows of a line.
+    heights: Callable[[AppState, Sequence[Any]], Callable[[Any], int]] = lambda *_: lambda _: 1
     #: Whether it is drawn inside the frame that all lists share; see :attr:`AppState.inner`.
     is_framed: bool = False
     #: Called with the states before and after the screen is opened; ``None`` if it needs nothing.

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence, cast
+from typing import Any, Callable, NamedTuple, Sequence, cast
 
 from nvitop.basics.text import exact_word, filter_words, split_word
 from nvitop.gui.model.choices import Screen
@@ -22,11 +22,11 @@ class ListLayout(NamedTuple):
     #: The rows available for lines.
     area: Rect
     lines: Sequence[Any]
-    #: Index of the selected line, and of the first one on the screen.
+    #: Index of the selected line, and those of the lines that are whole on the screen.
     line: int | None
-    scroll_y: int
+    shown: range
     #: Rows of a line.
-    line_height: int = 1
+    height_of: Callable[[Any], int]
 
     @property
     def length(self) -> int:
@@ -34,18 +34,18 @@ class ListLayout(NamedTuple):
 
     @property
     def visible(self) -> int:
-        return self.area.height // self.line_height
+        return len(self.shown)
 
     @property
-    def shown(self) -> range:
-        return range(self.scroll_y, min(self.length, self.scroll_y + self.visible))
+    def scroll_y(self) -> int:
+        return self.shown.start
 
     def row_of(self, line: int) -> int:
-        return self.area.y + (line - self.scroll_y) * self.line_height
+        return self.area.y + sum(map(self.height_of, self.lines[self.scroll_y : line]))
 
     def at(self, y: int) -> int | None:
-        line = (y - self.area.y) // self.line_height + self.scroll_y
-        return line if self.area.y <= y < self.area.bottom and line < self.length else None
+        lines = range(self.scroll_y, self.length) if self.area.y <= y < self.area.bottom else ()
+        return next((line for line in lines if y < self.row_of(line + 1)), None)
 
 
 def current_line(state: AppState) -> int | None:
@@ -74,14 +74,30 @@ def lines_layout(state: AppState, lines: Sequence[Any] | None = None) -> ListLay
     lines = spec.lines(inner) if lines is None else lines
     top, bottom = spec.margins(inner) if spec.margins is not None else (0, 0)
     area = Rect(0, top, inner.width, max(0, inner.body_height - top - bottom))
-    visible, scroll_y = area.height // spec.line_height, state.position.scroll_y
+    height_of = spec.heights(inner, lines)
     line = _selected(state, lines)
+    first = state.position.scroll_y
     if line is not None and spec.has_cursor:
-        scroll_y = max(line + 1 - visible, min(scroll_y, line))
-    scroll_y = max(0, min(scroll_y, len(lines) - visible))
+        first = max(_first_above(lines, line, area.height, height_of), min(first, line))
+    last = _first_above(lines, len(lines) - 1, area.height, height_of)
+    first = stop = max(0, min(first, last))
+    rows = area.height
+    while stop < len(lines) and height_of(lines[stop]) <= rows:
+        rows -= height_of(lines[stop])
+        stop += 1
     if inner is not state:
         area = area._replace(x=state.margin, y=area.y + 1)
-    return ListLayout(area, lines, line, scroll_y, spec.line_height)
+    return ListLayout(area, lines, line, range(first, stop), height_of)
+
+
+def _first_above(
+    lines: Sequence[Any], line: int, rows: int, height_of: Callable[[Any], int]
+) -> int:
+    """Return the first of the lines that fit into so many rows with a line and end with it."""
+    while 0 <= line < len(lines) and height_of(lines[line]) <= rows:
+        rows -= height_of(lines[line])
+        line -= 1
+    return line + 1
 
 
 def go_to_line(state: AppState, line: int) -> AppState:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
 
 from nvitop.gui.model.format import join_labels
 from nvitop.health import SEVERITIES, Finding, is_wrong
-from nvitop.health.types import cause, plain_reason, value_words
+from nvitop.health.types import plain_reason, value_words
 from nvitop.sampling.types import NO_FAILURES, STATUS, Cost, DeviceKey, Problem
 
 if TYPE_CHECKING:
@@ -41,11 +41,12 @@ class ProblemCount(NamedTuple):
     severity: Severity | None = None
     #: Advice; ``''`` if there is none.
     action: str = ''
-    #: Of a line: its subjects (``'GPU 0-7'``), the first of the devices among them, and the number of
-    #: values that are missing for the same reason; ``what`` has their names.
+    #: Of a line: its subjects (``'GPU 0-7'``); ``subject`` is the first of them, a device if any is.
     where: str = ''
-    device: DeviceKey | None = None
-    value_count: int = 1
+
+    @property
+    def device(self) -> DeviceKey | None:
+        return self.subject if isinstance(self.subject, DeviceKey) else None
 
     @property
     def varies(self) -> bool:
@@ -81,105 +82,60 @@ _EXPLAINED: dict[str, ProblemKind] = {
 def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
     """Return the lines of the problems screen: failures before missing values, current before past.
 
-    Findings come first, the most severe ones at the top, and those of one device together.
-    If several devices or processes share a problem, it is one line with the highest of their counts.
-    So are the values that a device cannot read for the same reason. A missing value never becomes
-    past, because the value is still missing while its device is lost.
+    Findings come first, the most severe ones at the top, and those of one device together. If
+    several devices or processes share a problem, it is one line with the highest of their counts. A
+    value that a finding explains is only missing. A missing value never becomes past, because the
+    value is still missing while its device is lost.
     """
-    rows = _without_explained(list(counts))
-    shared: dict[tuple[str, str, str, ProblemKind, bool], list[ProblemCount]] = {}
+    rows = tuple(counts)
+    explained = {
+        (row.subject, _EXPLAINED.get(row.what)) for row in rows if row.severity and row.is_current
+    }
+    lines: dict[tuple[object, ...], list[ProblemCount]] = {}
     for row in rows:
+        if row.is_current and row.severity is None and (row.subject, row.kind) in explained:
+            row = row._replace(kind='na')
         is_past = row.is_failure and not row.is_current
         key = (row.what, row.reason, row.action, row.kind, is_past)
-        shared.setdefault(key, []).append(row)
-    lines: dict[tuple[object, ...], list[ProblemCount]] = {}
-    for key, group in shared.items():
-        first = group[0]
-        subjects = frozenset(row.subject for row in group)
-        is_value = first.severity is None and first.what != STATUS and not key[-1]
-        of_device = all(isinstance(subject, DeviceKey) for subject in subjects)
-        same = (subjects, first.reason, first.kind) if is_value and of_device else key
-        lines.setdefault(same, []).extend(group)
-    return tuple(_line(rows) for rows in sorted(lines.values(), key=_gravity))
+        lines.setdefault(key, []).append(row)
+    return tuple(sorted(map(_line, lines.values()), key=_gravity))
 
 
 def missing_values(lines: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
     """Return one line for all values that a device does not have, or not for this user."""
     missing = [line for line in lines if not line.is_failure]
-    if len(missing) < 2:
-        return tuple(missing)
-    names = dict.fromkeys(name for line in missing for name in line.what.split(', '))
-    reasons = '; '.join(f'{line.reason} {line.where}' for line in missing)
-    where, what = 'Not available', ', '.join(names)
-    line = missing[0]._replace(where=where, what=what, reason=reasons, device=None)
-    return (line._replace(value_count=len(names)),)
-
-
-def _without_explained(rows: list[ProblemCount]) -> list[ProblemCount]:
-    """Return findings with all values that they explain, and the problems that none explains."""
-    values: dict[tuple[Subject, ProblemKind], dict[str, list[str]]] = {}
-    for row in rows:
-        if row.is_current and row.severity is None:
-            reasons = values.setdefault((row.subject, row.kind), {})
-            reasons.setdefault(row.reason, []).append(value_words(row.what))
-    explained = set()
-    kept = []
-    for row in rows:
-        kind = _EXPLAINED.get(row.what) if row.severity is not None and row.is_current else None
-        if kind is not None and (row.subject, kind) in values:
-            explained.add((row.subject, kind))
-            reasons = values[row.subject, kind]
-            texts = [
-                _explained(kind, ', '.join(sorted(names, key=len)), why)
-                for why, names in reasons.items()
-            ]
-            row = row._replace(reason='; '.join(texts))
-        kept.append(row)
-    return [
-        row
-        for row in kept
-        if row.severity is not None
-        or not row.is_current
-        or (row.subject, row.kind) not in explained
-    ]
-
-
-def _explained(kind: ProblemKind, names: str, why: str) -> str:
-    """Return the values of a finding and their reason, as its evidence has them."""
-    if kind == 'impossible':
-        return f'{names}: {cause(why)}'
-    return f'{names} unreadable' if kind == 'reset needed' else f'{names} ({cause(why)})'
+    names: dict[tuple[str, str], list[str]] = {}
+    for line in missing:
+        names.setdefault((line.reason, line.where), []).append(value_words(line.what))
+    reason = '; '.join(
+        f'{", ".join(each)}: {why} ({where})' for (why, where), each in names.items()
+    )
+    return tuple(
+        line._replace(subject='monitor', where='not available', what='', reason=reason)
+        for line in missing[:1]
+    )
 
 
 def _line(rows: list[ProblemCount]) -> ProblemCount:
-    first = rows[0]
-    names = dict.fromkeys(row.what for row in rows)
-    return first._replace(
-        what=', '.join(names),
-        reason=plain_reason(first.reason),
+    return rows[0]._replace(
+        subject=min((row.subject for row in rows), key=subject_order),
+        reason=plain_reason(rows[0].reason),
         first=min(row.first for row in rows),
         last=max(row.last for row in rows),
         times=max(row.times for row in rows),
         is_current=any(row.is_current for row in rows),
         where=subjects_text(row.subject for row in rows),
-        device=min(
-            (row.subject for row in rows if isinstance(row.subject, DeviceKey)), default=None
-        ),
-        value_count=len(names),
     )
 
 
-def _gravity(rows: list[ProblemCount]) -> tuple[object, ...]:
+def _gravity(line: ProblemCount) -> tuple[object, ...]:
     """Return the sort key of a line: findings by severity and then by device; devices that do not
     respond come before single values."""
-    first = rows[0]
-    is_past = not any(row.is_current for row in rows)
-    subjects = sorted(subject_order(row.subject) for row in rows)
-    begin = (not first.is_failure, first.kind == 'na', is_past)
-    if first.severity is not None and first.is_failure and not is_past:
-        return (*begin, 0, SEVERITIES.index(first.severity), subjects[:1], first.what)
-    order = 2 if is_past or first.what != STATUS else 1
-    return (*begin, order, -max(row.last for row in rows), subjects, first.what)
+    rank = len(SEVERITIES) + (line.what != STATUS)
+    if line.severity is not None and line.is_current:
+        rank = SEVERITIES.index(line.severity)
+    is_past = line.is_failure and not line.is_current
+    return not line.is_failure, is_past, rank, -line.last, subject_order(line.subject), line.what
 
 
 def count_problems(
@@ -208,20 +164,11 @@ def count_problems(
 def _occurrences(
     problems: Iterable[Problem], now: float, found: Sequence[Finding]
 ) -> Iterator[ProblemCount]:
-    explained = set()
-    for finding in found:
-        words, severity = finding.words, finding.severity
+    for device, _, severity, words, evidence, action, *_ in found:
         yield ProblemCount(
-            finding.device,
-            words,
-            finding.evidence,
-            'error',
-            now,
-            now,
-            severity=severity,
-            action=finding.action,
+            device, words, evidence, 'error', now, now, severity=severity, action=action
         )
-        explained.add(finding.device)
+    explained = {finding.device for finding in found}
     for subject, what, reason, kind in problems:
         if what != STATUS or subject not in explained:
             yield ProblemCount(subject, what, reason, kind, now, now)

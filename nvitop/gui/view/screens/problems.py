@@ -6,17 +6,18 @@ The events screen of a replay: what happened, and when.
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Callable, Sequence
 
 from nvitop.basics.units import format_time
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, WARNING, Role, Style
-from nvitop.gui.render.width import cell_width, clip, safe
+from nvitop.gui.render.width import cell_width, safe, wrap
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.lists import listed_problems
 from nvitop.gui.state.navigation import lines_layout
-from nvitop.gui.state.problems import ProblemCount, problem_lines
+from nvitop.gui.state.problems import ProblemCount
 from nvitop.gui.state.process_rows import is_on
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.panels.device import draw_histories
@@ -30,26 +31,49 @@ from nvitop.sampling.types import STATUS
 _CURSOR = Style(Role.KEY, bold=True)
 #: Kinds of problems after which a device still responds.
 _WARNINGS = frozenset({'impossible', 'slow'})
-#: Cells of the marks and of the word for the severity; maximum width of the column of subjects.
-_INDENT, _WORD, _WIDEST_SUBJECT = 4, 10, 16
-#: Minimum width of the screen for words about the severity, times, and labels in the detail.
+#: Cells of the marks and of the word for the severity; width of the column of subjects.
+_INDENT, _WORD, _SUBJECT, _WIDEST_SUBJECT = 4, 10, 7, 18
+#: Minimum width of the screen for words about the severity, and times.
 _WIDE = 60
-#: Rows of the detail of the selected problem, with the line above it.
-_DETAIL = 7
-#: Cells of the labels in the detail.
-_LABEL = 12
+#: Minimum rows of the detail of the selected problem, and of a screen that has them.
+_DETAIL, _WITH_DETAIL = 2, 20
+#: Cells of the label in the detail.
+_LABEL = 11
 
 
 def detail_height(state: AppState) -> int:
-    return max(0, min(_DETAIL, state.height - 3))  # the title, and at least one card
+    """Return the rows that the cards leave, and at least those of the processes."""
+    least, free = _least_detail(state), state.height - 1
+    lines = listed_problems(state)
+    height_of = card_heights(state, lines)
+    for line in lines:
+        free -= height_of(line)
+        if free <= least:
+            return least
+    return free if lines else 0
 
 
-def _what(line: ProblemCount) -> str:
-    """Return the problem in words: ``temperature unreadable``, ``fan speed and 4 more unreadable``."""
-    first = value_words(line.what.partition(', ')[0])
-    name = first if line.value_count == 1 else f'{first} and {line.value_count - 1} more'
+def _least_detail(state: AppState) -> int:
+    return _DETAIL if state.height >= _WITH_DETAIL else 0
+
+
+def card_heights(state: AppState, lines: Sequence[ProblemCount]) -> Callable[[ProblemCount], int]:
+    subject = _subject_width(state, lines)
+    return lambda line: len(_card(line, state, subject))
+
+
+def _subject_width(state: AppState, lines: Sequence[ProblemCount]) -> int:
+    """Return the width of the column of subjects, 0 on a narrow screen."""
+    widths = [cell_width(safe(each.where)) + 2 for each in lines if each.is_failure]
+    return min(max([_SUBJECT, *widths]), _WIDEST_SUBJECT) if state.width >= _WIDE else 0
+
+
+def _text(line: ProblemCount) -> str:
+    """Return the problem in words, and what shows it: ``temperature unreadable: unknown error``."""
+    name = value_words(line.what)
     is_value = line.device is not None and line.severity is None and line.what != STATUS
-    return f'{name} unreadable' if is_value and line.kind == 'error' else name
+    name = f'{name} unreadable' if is_value and line.kind == 'error' else name
+    return safe(': '.join(filter(None, (name, line.reason))))
 
 
 def _severity(line: ProblemCount) -> tuple[str, str, Style]:
@@ -63,76 +87,62 @@ def _severity(line: ProblemCount) -> tuple[str, str, Style]:
 
 
 def draw_problems(buf: Buffer, state: AppState, history: History) -> None:
-    """Draw the screen: a card of two rows for each problem, and the selected one in full."""
+    """Draw the screen: a card for each problem, and more about the selected one."""
     layout = lines_layout(state)
     lines, cursor = layout.lines, layout.line
     draw_screen_title(buf, state, [_title(lines), 'Problems'])
-    is_wide = buf.width >= _WIDE
-    widest = max((cell_width(safe(each.where)) for each in lines if each.is_failure), default=0)
-    subject = min(widest, _WIDEST_SUBJECT) + 2 if is_wide else 0
-    hidden: tuple[str, ...] = ()
-    for number in layout.shown:
-        y = layout.row_of(number)
+    subject = _subject_width(state, lines)
+    for number in range(layout.scroll_y, min(layout.shown.stop + 1, len(lines))):
+        top = layout.row_of(number)
+        card = _card(lines[number], state, subject)[: layout.area.bottom - top]
+        for y, pieces in enumerate(card, top):
+            for x, text, style in pieces:
+                buf.write(x, y, text, style)
         if number == cursor:
-            buf.write(0, y, '►', _CURSOR)
-        cut = _draw_card(buf, y, lines[number], state, subject)
-        if number == cursor:
-            hidden = cut
+            buf.write(0, top, '►', _CURSOR)
     if not lines:
         text = 'No problem matches the filter' if state.problem_query else 'No problems'
         draw_message(buf, layout.area, text, DIM)
-    elif layout.area.bottom + 1 < buf.height and cursor is not None:
-        y = layout.row_of(layout.shown.stop)
-        draw_section(buf, y, safe(lines[cursor].where))
-        facts = _facts(lines[cursor], state, hidden)
-        label = min(max(_LABEL, *(cell_width(name) + 2 for name, _ in facts)), buf.width // 4)
-        below = Rect(1, y + 1, buf.width - 2, buf.height - 1 - y)
-        used = 1 + draw_facts(buf, below, facts, label if is_wide else 0)
-        line = lines[cursor]
-        devices = [
-            each
-            for each in state.shown.devices
-            if each.key == line.device and line.where == f'GPU {each.key.label}' and line.is_failure
-        ]
-        if devices and below.height > used + 2:
-            ruler = ruler_of(state, history)
-            draw_histories(buf, below.inset(0, used, -1, 0), devices, ruler)
+    elif layout.area.bottom < buf.height and cursor is not None:
+        _draw_detail(buf, layout.area.bottom, lines[cursor], state, history)
 
 
-def _draw_card(
-    buf: Buffer, y: int, line: ProblemCount, state: AppState, subject: int
-) -> tuple[str, ...]:
-    """Draw a problem in two rows; return the facts that are cut.
+def _card(
+    line: ProblemCount, state: AppState, subject: int
+) -> Sequence[Sequence[tuple[int, str, Style]]]:
+    """Return the rows of a problem as texts with their columns: what is wrong, and what to do.
 
     ``subject`` is the width of the column of subjects, 0 on a narrow screen.
     """
     mark, word, style = _severity(line)
-    buf.write(2, y, mark, style)
-    left, time = _INDENT, ''
-    if subject:
-        buf.write(left, y, word, style)
-        left += _WORD
-        begin, when = ('since', line.first) if line.is_current else ('last', line.last)
-        time = f'{begin} {fmt.format_moment(when, state.timestamp)}' if line.is_failure else ''
-    end = buf.width - (cell_width(time) + 2 if time else 0)
     text_style = PLAIN if line.is_failure and line.is_current else DIM
-    where = safe(f'{line.where}  ')
-    x = left + buf.write(
-        left, y, where, text_style._replace(bold=line.is_failure), width=end - left
-    )
-    if cell_width(where) <= subject:
-        x = left = left + subject
-    is_many = line.device is None and not line.is_failure  # the detail has the reasons
-    reason = '' if is_many else safe(line.reason)
-    text = f'{safe(_what(line))}: {reason}' if reason else safe(_what(line))
-    buf.write(x, y, clip(text, max(0, end - x)), text_style)
-    buf.write(end + 2, y, time, DIM)
-    advice = safe(line.action)
-    buf.write(left, y + 1, clip(advice, max(0, buf.width - left)), DIM)
-    return (
-        *(('PROBLEM',) if cell_width(text) > end - x else ()),
-        *(('ADVICE',) if cell_width(advice) > buf.width - left else ()),
-    )
+    where_style = text_style._replace(bold=line.is_failure)
+    where, text = safe(line.where), _text(line)
+    x, end = _INDENT, state.width
+    first = [(2, mark, style)]
+    if subject:
+        first.append((x, word, style))
+        x, after = (x + _WORD, subject) if line.is_failure else (x, _WORD + subject)
+        if line.is_failure:
+            begin, when = ('since', line.first) if line.is_current else ('last', line.last)
+            time = f'{begin} {fmt.format_moment(when, state.timestamp)}'
+            end -= cell_width(time) + 2
+            first.append((end + 2, time, DIM))
+        if cell_width(where) + 2 <= after:
+            first.append((x, where, where_style))
+            where, x = '', x + after
+    text = f'{where}  {text}' if where else text
+    head = wrap(text, max(2, end - x))[0]
+    first.append((x, head[: len(where)], where_style))
+    first.append((x + cell_width(where), head[len(where) :], text_style))
+    below = [
+        (x, row, style)
+        for part, style in ((text[len(head) :].lstrip(), text_style), (safe(line.action), DIM))
+        for row in wrap(part, max(2, state.width - x))
+        if part
+    ]
+    most = state.height - 1 - _least_detail(state)  # of a screen that is very small
+    return [first, *([each] for each in below[: max(0, most - 1)])]
 
 
 def _title(lines: Sequence[ProblemCount]) -> str:
@@ -141,39 +151,36 @@ def _title(lines: Sequence[ProblemCount]) -> str:
     return f'Problems {now} now' + (f', {past} past' if past else '') if failures else 'No problems'
 
 
-def _facts(line: ProblemCount, state: AppState, hidden: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return the rest of a problem in words: what its card cuts, when, and whose processes it concerns."""
+def _draw_detail(
+    buf: Buffer, y: int, line: ProblemCount, state: AppState, history: History
+) -> None:
+    """Draw when a problem was seen, whose processes it concerns, and histories of its GPU."""
     if not line.is_failure:
-        missing = [
-            each for each in problem_lines(state.shown_tally.problems) if not each.is_failure
-        ]
-        names = [', '.join(map(value_words, each.what.split(', '))) for each in missing]
-        return [
-            (safe(each.where), safe(f'{name}: {each.reason}')) for each, name in zip(missing, names)
-        ]
+        draw_section(buf, y, safe(line.where))
+        return
     first, last = (fmt.format_moment(when, state.timestamp) for when in (line.first, line.last))
     often = f'in {line.times} samples'
     if line.is_current:
         times = f'now, since {first}' if line.times == 1 else f'now, {often} since {first}'
     else:
         times = f'once, {last}' if line.times == 1 else f'{often}, {first} to {last}'
-    what = ', '.join(map(value_words, line.what.split(', ')))
+    draw_section(buf, y, f'{safe(line.where)} · {times}')
     users = {
         process.key.pid: process.username or 'unknown user'
         for process in state.shown.processes
         if line.device is not None and is_on(process.key.device, line.device)
     }
-    facts = (
-        ('PROBLEM', f'{what}: {line.reason}' if line.reason else what),
-        ('ADVICE', line.action),
-        ('SEEN', times),
-        ('PROCESSES', ', '.join(f'{pid} {user}' for pid, user in users.items())),
-    )
-    return [
-        (label, safe(text))
-        for label, text in facts
-        if text and (label in hidden or label not in ('PROBLEM', 'ADVICE'))
+    below = Rect(1, y + 1, buf.width - 2, buf.height - 1 - y)
+    processes = ', '.join(f'{pid} {user}' for pid, user in users.items())
+    facts = [('PROCESSES', safe(processes))] if processes else []
+    used = draw_facts(buf, below, facts, _LABEL if buf.width >= _WIDE else 0)
+    devices = [
+        each
+        for each in state.shown.devices
+        if each.key == line.device and line.where == f'GPU {each.key.label}'
     ]
+    if devices and below.height > used + 2:
+        draw_histories(buf, below.inset(0, used, -1, 0), devices, ruler_of(state, history))
 
 
 #: Kinds of events that need attention, and those about the recorder only.
