@@ -165,6 +165,7 @@ def test_a_host_has_its_keys_below_and_no_name_without_a_user() -> None:
     state = first_state(Options(), origin=source.origin)._replace(width=120, height=30)
     state = state._replace(sample=Sample(NOW, host=HostSample(hostname='gpu0001')), timestamp=NOW)
     lines = frame(state)
+    assert '├─ gpu0001 ─' not in '\n'.join(lines)  # nothing is known about its CPU
     assert ' gpu0001 ' in lines[0]
     assert '@' not in lines[0]
     assert lines[-1].endswith('q Back')

@@ -133,17 +133,21 @@ def answer(*devices: DeviceSample, processes: tuple[ProcessSample, ...] = ()) ->
 def test_first_line_names_free_held_busy_and_broken_gpus() -> None:
     gpus = [
         gpu(i, 'A', gpu_utilization_percent=90 if i in (0, 1) else 0, memory_used_bytes=0)
-        for i in range(5)
+        for i in range(6)
     ]
     gpus[3] = gpus[3]._replace(remapped_rows_pending=True)
     running = tuple(
         process(gpus[i], i + 1, 'x', username='ann', gpu_memory_bytes=GiB) for i in (0, 1)
     )
-    holder = process(gpus[2], 9, 'x', username='carol', gpu_memory_bytes=40 * GiB)
-    holder = holder._replace(gpu_idle_seconds=3600.0)
-    assert answer(*gpus, processes=(*running, holder)) == [
+    holders = (
+        process(gpus[i], 9, 'x', username='carol', gpu_memory_bytes=40 * GiB)._replace(
+            gpu_idle_seconds=3600.0
+        )
+        for i in (2, 5)
+    )
+    assert answer(*gpus, processes=(*running, *holders)) == [
         '1 free: GPU 4',
-        '1 held: GPU 2 carol 1h',
+        '2 held: carol 2,5 1h',
         '2 busy: ann 0,1',
         '! GPU 3 pending row remapping',
     ]

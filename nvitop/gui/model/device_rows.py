@@ -262,11 +262,14 @@ def answers(rows: Sequence[GpuRow]) -> tuple[Item, ...]:
         found.append(Item(('no GPU free', '0 free'), DIM, 4))
     held = [row for row in leaves if row.state.word == 'held']
     if held:
+        groups: dict[tuple[str, str], list[GpuRow]] = {}
+        for row in held:
+            groups.setdefault((row.user or 'GPU', row.word[5:]), []).append(row)
         who = ', '.join(
-            f'{row.device.key.label} {row.user} {row.word[5:]}'.rstrip() for row in held
+            f'{user} {_labels(each)} {since}'.rstrip() for (user, since), each in groups.items()
         )
         count = f'{len(held)} held'
-        forms = (f'{count}: GPU {who}', f'{count}: GPU {_labels(held)}', count)
+        forms = (f'{count}: {who}', f'{count}: GPU {_labels(held)}', count)
         found.append(Item(forms, WARNING, 2))
     claimed = [row for row in leaves if row.is_claimed]
     found += _by_user(claimed, 'claimed', 4)

@@ -160,9 +160,12 @@ def _drop_selection(state: AppState, screen: Screen, keys: Collection[object]) -
 
 
 def panel_rows(state: AppState) -> MainRows:
+    view = state.view
+    if state.origin.is_chosen and state.shown.host.memory_total_bytes is None:
+        view = view._replace(show_host=False)  # exporters and nvidia-smi do not report it
     return main_rows(
         state.page_devices,
-        state.view,
+        view,
         state.width,
         state.body_height,
         is_page=state.main.shows_page,
