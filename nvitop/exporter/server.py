@@ -23,7 +23,7 @@ METRICS_PATH, HEALTHY_PATH, READY_PATH = '/metrics', '/-/healthy', '/-/ready'
 BACKLOG = 128
 #: Maximum number of connections; a further one ends the oldest.
 MAX_CONNECTIONS = 256
-#: Maximum time (seconds) of a connection: TLS handshake, one request and its response.
+#: Maximum time (seconds) of a TLS handshake, of a request, and of sending its response.
 REQUEST_SECONDS = 10.0
 #: Maximum length (bytes) of a request with its headers.
 MAX_REQUEST_BYTES = 1 << 16
@@ -50,9 +50,9 @@ class MetricsServer(ThreadingHTTPServer):
     ) -> None:
         self.pages = pages
         self._tls = tls
-        #: Guards the connections: socket → when it was accepted, the oldest first.
+        #: Guards the connections, the oldest first.
         self._lock = threading.Lock()
-        self._connections: dict[socket.socket, float] = {}
+        self._connections: dict[socket.socket, None] = {}
         is_dual = address[0] in ('', '::') and socket.has_dualstack_ipv6()
         family = socket.AF_INET6 if is_dual or ':' in address[0] else socket.AF_INET
         # Without the name look-up of the base class.
@@ -79,35 +79,16 @@ class MetricsServer(ThreadingHTTPServer):
         except OSError:
             time.sleep(0.05)  # out of file descriptors, perhaps
             raise
+        connection.settimeout(REQUEST_SECONDS)
         with self._lock:
-            self._connections[connection] = time.monotonic()
-            excess = len(self._connections) > MAX_CONNECTIONS
-            oldest = next(iter(self._connections))
-        if excess:
-            self._end(oldest)
+            self._connections[connection] = None
+            if len(self._connections) > MAX_CONNECTIONS:
+                oldest = next(iter(self._connections))
+                del self._connections[oldest]
+                with contextlib.suppress(OSError):  # its thread closes it
+                    # SSLSocket.shutdown would change state that the other thread uses.
+                    socket.socket.shutdown(oldest, socket.SHUT_RDWR)
         return connection, address
-
-    def service_actions(self) -> None:
-        """End connections that take too long. The base class calls this twice a second."""
-        limit = time.monotonic() - REQUEST_SECONDS
-        with self._lock:
-            overdue = [key for key, accepted in self._connections.items() if accepted < limit]
-        for connection in overdue:
-            self._end(connection)
-
-    def _end(self, connection: socket.socket) -> None:
-        """End the transfer of a connection, whose thread then closes it."""
-        with self._lock:
-            self._connections.pop(connection, None)
-        with contextlib.suppress(OSError):
-            # SSLSocket.shutdown would change state that the other thread uses.
-            socket.socket.shutdown(connection, socket.SHUT_RDWR)
-
-    def finish_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection, in its own thread."""
-        if self._tls is not None:
-            request.do_handshake()
-        super().finish_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
         """Close a connection."""
@@ -122,14 +103,14 @@ class MetricsServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     error_message_format = '%(code)d %(message)s\n'
     error_content_type = _TEXT
+    server_version, sys_version = f'nvitop/{__version__}', ''
     server: MetricsServer
 
     def setup(self) -> None:
+        if isinstance(self.request, ssl.SSLSocket):
+            self.request.do_handshake()
         super().setup()
         self.rfile = io.BufferedReader(_Head(self.connection))
-
-    def version_string(self) -> str:
-        return f'nvitop/{__version__}'
 
     def do_GET(self) -> None:
         try:
@@ -170,16 +151,18 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Head(io.RawIOBase):
-    """Reads at most :data:`MAX_REQUEST_BYTES` from a connection."""
+    """Reads a request, which has a maximum size and must arrive in time, however slowly."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._remaining = MAX_REQUEST_BYTES
+        self._deadline = time.monotonic() + REQUEST_SECONDS
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
+        self._connection.settimeout(max(0.001, self._deadline - time.monotonic()))
         count = self._connection.recv_into(memoryview(buffer)[: self._remaining])
         self._remaining -= count
         return count
