@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import OrderedDict
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 from urllib.parse import quote
 
 from nvitop.accounting.usage import GpuTimes
@@ -66,34 +66,43 @@ class Recording:
             self._db.close()
             raise
 
-    def _first(self, statement: str, *values: object) -> tuple[Any, ...]:
+    def row(self, statement: str, *values: object) -> tuple[Any, ...]:
         """Return the first row of a query, ``()`` if there is none."""
-        rows = self._all(f'{statement} LIMIT 1', *values)
+        rows = self.rows(f'{statement} LIMIT 1', *values)
         return rows[0] if rows else ()
 
-    def _all(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
         try:
             return self._db.execute(statement, values).fetchall()
         except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
             raise RecordingError(f'cannot read {self.path}: {error}') from None
 
+    def add_function(self, name: str, function: Callable[[Any, Any], Any]) -> None:
+        """Make a function of two values available to queries."""
+        self._db.create_function(name, 2, function)
+
+    def meta(self, key: str) -> str:
+        """Return a value of the table ``meta``, ``''`` if there is none."""
+        row = self.row('SELECT value FROM meta WHERE key = ?', key)
+        return str(row[0] or '') if row else ''
+
     @property
     def simulated(self) -> str:
         """Name of the scenario if the machine was simulated, otherwise ``''``."""
-        row = self._first("SELECT value FROM meta WHERE key = 'simulated'")
-        return str(row[0] or '') if row else ''
+        return self.meta('simulated')
 
     def span(self) -> Span:
         """Return the current ends; the last one moves while the file is being written."""
-        first = self._first('SELECT id, t FROM frame ORDER BY id')
-        last = self._first('SELECT id, t FROM frame ORDER BY id DESC')
+        first = self.row('SELECT id, t FROM frame ORDER BY id')
+        last = self.row('SELECT id, t FROM frame ORDER BY id DESC')
         if not first or not last:
             raise RecordingError(f'{self.path} holds no samples')
         return Span(first[0], last[0], first[1] / _MS, last[1] / _MS)
 
     def at(self, moment: float) -> int:
         """Return the last frame that is not after a time, or the first frame."""
-        row = self._first(
+        row = self.row(
             'SELECT id FROM frame WHERE t <= ? ORDER BY t DESC, id DESC', _milliseconds(moment)
         )
         return int(row[0]) if row else self.span().first
@@ -101,18 +110,18 @@ class Recording:
     def neighbor(self, frame: int, step: int) -> int | None:
         """Return the next (1) or previous (-1) frame; ``None``: there is none."""
         where = 'id > ? ORDER BY id' if step > 0 else 'id < ? ORDER BY id DESC'
-        row = self._first(f'SELECT id FROM frame WHERE {where}', frame)
+        row = self.row(f'SELECT id FROM frame WHERE {where}', frame)
         return int(row[0]) if row else None
 
     def time_of(self, frame: int) -> float:
-        row = self._first('SELECT t FROM frame WHERE id = ?', frame)
+        row = self.row('SELECT t FROM frame WHERE id = ?', frame)
         if not row:
             raise RecordingError(f'{self.path}: the frame has been deleted')
         return float(row[0] / _MS)
 
     def sample(self, frame: int) -> Sample:
         """Return the sample of a frame; raise FrameError if it is damaged."""
-        row = self._first(
+        row = self.row(
             'SELECT keyframe, CASE WHEN length(z) <= ? THEN z END FROM frame WHERE id = ?',
             MAX_FRAME_BYTES,
             frame,
@@ -127,7 +136,7 @@ class Recording:
     def _key(self, number: int) -> bytes:
         key = self._keys.get(number)
         if key is None:
-            row = self._first(
+            row = self.row(
                 'SELECT CASE WHEN length(z) <= ? THEN z END FROM keyframe WHERE id = ?',
                 MAX_FRAME_BYTES,
                 number,
@@ -140,7 +149,7 @@ class Recording:
     def frames_before(self, frame: int, moment: float, most: int) -> list[int]:
         """Return at most ``most`` frames up to a frame, none before a time, oldest first."""
         # "+t" keeps SQLite from an index: the frame that is searched is near.
-        rows = self._all(
+        rows = self.rows(
             'SELECT id FROM frame WHERE id <= ? AND id > coalesce((SELECT id FROM frame '
             f'WHERE id <= ? AND +t < ? ORDER BY id DESC LIMIT 1), 0) ORDER BY id DESC LIMIT {most:d}',
             frame,
@@ -152,18 +161,18 @@ class Recording:
     def event(self, moment: float, step: int) -> RecordedEvent | None:
         """Return the next (1) or previous (-1) event after or before a time."""
         where = '> ? ORDER BY t, id' if step > 0 else '< ? ORDER BY t DESC, id'
-        row = self._first(
+        row = self.row(
             f'SELECT t, kind, text FROM event WHERE {_SHOWN} AND t {where}', _milliseconds(moment)
         )
         if not row:
             return None
-        (count,) = self._first(f'SELECT count(*) FROM event WHERE {_SHOWN} AND t = ?', row[0])
+        (count,) = self.row(f'SELECT count(*) FROM event WHERE {_SHOWN} AND t = ?', row[0])
         text = f'{row[2]}, and {count - 1} more' if count > 1 else row[2]
         return RecordedEvent(row[0] / _MS, row[1], text)
 
     def events(self, since: float, until: float) -> list[RecordedEvent]:
         """Return all events from one time to another, oldest first."""
-        rows = self._all(
+        rows = self.rows(
             'SELECT t, kind, gpu, code, text FROM event WHERE t BETWEEN ? AND ? ORDER BY t, id',
             _milliseconds(since),
             _milliseconds(until),
@@ -175,7 +184,7 @@ class Recording:
 
     def gpu_times(self, since: float, until: float) -> GpuTimes:
         """Return the GPU time of each user in whole minutes."""
-        rows = self._all(
+        rows = self.rows(
             'SELECT user, total(share_ms - allocated_ms), total(idle_held_ms) FROM usage '
             'WHERE minute >= ? AND minute < ? GROUP BY user',
             int(since // 60),
@@ -185,7 +194,7 @@ class Recording:
 
     def interval(self, frame: int) -> float:
         """Return the seconds between the frames around a frame."""
-        row = self._first(
+        row = self.row(
             'SELECT interval_ms FROM run WHERE id = (SELECT run FROM frame WHERE id = ?)', frame
         )
         return max(0.001, row[0] / _MS) if row else 1.0

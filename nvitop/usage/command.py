@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import textwrap
 import time
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 from nvitop.basics.units import parse_time, start_of_day
 from nvitop.console import lifecycle
@@ -183,11 +184,11 @@ def main(arguments: Sequence[str]) -> int:
     """Run ``nvitop usage`` with the arguments after that word; return the exit status."""
     parser = make_parser()
     options = parser.parse(arguments)
-    since, until = options.since or (None, None)
-    until = until if options.until is None else options.until[0]
+    options.since, end = options.since or (None, None)
+    options.until = end if options.until is None else options.until[0]
     if options.user and 'user' not in options.by:
         parser.error('--user needs rows of users: --by user')
-    if since is not None and until is not None and since // 60 >= until // 60:
+    if None not in (options.since, options.until) and options.since // 60 >= options.until // 60:
         parser.error('--since must be before --until')
     for name in _NOT_WITH_HELD if options.held else ():
         if getattr(options, name) != parser.get_default(name):
@@ -195,9 +196,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.prometheus is None:
         if options.match is not None or options.timeout is not None:
             parser.error('--match and --timeout need --prometheus')
-        if options.held:
-            return lifecycle.run(PROGRAM, lambda: _print_held(options))
-        return lifecycle.run(PROGRAM, lambda: _report_of_files(options, since, until))
+        return lifecycle.run(PROGRAM, lambda: _run(options, _of_files))
     from nvitop.fleet.command import read_settings  # most reports need no network
     from nvitop.usage.prometheus import PROMETHEUS_DIMENSIONS
 
@@ -205,33 +204,37 @@ def main(arguments: Sequence[str]) -> int:
         parser.error(
             f'--prometheus takes no FILE and no --held, and --by {",".join(PROMETHEUS_DIMENSIONS)}'
         )
-    settings = read_settings(parser, options)
-    return lifecycle.run(PROGRAM, lambda: _report_of_server(options, settings, since, until))
+    of_server = functools.partial(_of_server, settings=read_settings(parser, options))
+    return lifecycle.run(PROGRAM, lambda: _run(options, of_server))
 
 
-def _report_of_files(options: argparse.Namespace, since: float | None, until: float | None) -> int:
+def _run(options: argparse.Namespace, read: Callable[[argparse.Namespace], Report]) -> int:
     try:
-        report = read_report(_paths(options), since, until, options.by)
+        text, problems = _held(options) if options.held else _text_of(options, read(options))
     except RecordingError as error:
         raise CommandFailure(str(error)) from None
-    return _print_report(options, report)
+    except FleetError as error:
+        raise CommandFailure(error.line) from None
+    with writing():
+        print(text, end='', flush=True)
+    for problem in problems:
+        print_message(PROGRAM, 'error', problem)
+    return int(bool(problems))
 
 
-def _report_of_server(
-    options: argparse.Namespace, settings: Settings, since: float | None, until: float | None
-) -> int:
+def _of_files(options: argparse.Namespace) -> Report:
+    return read_report(_paths(options), options.since, options.until, options.by)
+
+
+def _of_server(options: argparse.Namespace, settings: Settings) -> Report:
     from nvitop.fleet.client import Client
     from nvitop.usage.prometheus import read_prometheus
 
-    end = (time.time() if until is None else until) // 60 * 60
-    start = end - DEFAULT_SECONDS if since is None else since // 60 * 60
+    end = (time.time() if options.until is None else options.until) // 60 * 60
+    start = end - DEFAULT_SECONDS if options.since is None else options.since // 60 * 60
     if start >= end:
         raise CommandFailure('nothing to read: the period has not begun')
-    try:
-        report = read_prometheus(Client(settings), settings.scope, start, end, options.by)
-    except FleetError as error:
-        raise CommandFailure(error.line) from None
-    return _print_report(options, report)
+    return read_prometheus(Client(settings), settings.scope, start, end, options.by)
 
 
 def _paths(options: argparse.Namespace) -> list[str]:
@@ -243,24 +246,17 @@ def _paths(options: argparse.Namespace) -> list[str]:
     return paths
 
 
-def _print_report(options: argparse.Namespace, report: Report) -> int:
+def _text_of(options: argparse.Namespace, report: Report) -> tuple[str, Sequence[str]]:
+    """Return the text of a report, and what could not be read."""
     known = {row.key[options.by.index('user')] for row in report.rows} if options.user else ()
     for user in [user for user in options.user if user not in known]:
         print_message(PROGRAM, 'warning', f'no GPU time of user {user!r} in this period')
     report = arrange(report, options.sort, options.top, options.user)
-    text = report_text(report, options.format, with_total=options.total)
-    return _print(text, report.problems)
+    return report_text(report, options.format, with_total=options.total), report.problems
 
 
-def _print(text: str, problems: Sequence[str]) -> int:
-    with writing():
-        print(text, end='', flush=True)
-    for problem in problems:
-        print_message(PROGRAM, 'error', problem)
-    return int(bool(problems))
-
-
-def _print_held(options: argparse.Namespace) -> int:
+def _held(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
+    """Return the list of held memory at the end of the recordings, and what could not be read."""
     samples: dict[str, Sample] = {}
     problems = []
     for path in _paths(options):
@@ -279,4 +275,4 @@ def _print_held(options: argparse.Namespace) -> int:
         raise CommandFailure(
             'recordings of simulated machines are not listed with those of real ones'
         )
-    return _print(held_text(list(samples.values()), options.user), problems)
+    return held_text(list(samples.values()), options.user), problems

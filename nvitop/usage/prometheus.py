@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from nvitop.accounting.shares import UNKNOWN_USER
 from nvitop.fleet.reading import host_name
@@ -81,11 +81,12 @@ def read_prometheus(
     #: The first end, the last end and the length of the parts of the period.
     parts = [(since + PART_SECONDS, since + days * PART_SECONDS, PART_SECONDS)] if days else []
     parts += [(until, until, rest)] if rest else []
-    #: Use by host and user, and number of GPUs by host.
-    uses: dict[tuple[str, str], Sums] = {}
-    gpus: dict[str, float] = {}
     # Simulated machines are never added to real ones.
     for simulated in (False, True):
+        table = Table(by)
+        #: Number of GPUs, and the time that was observed, of each host.
+        gpus: dict[str, float] = {}
+        observed: dict[str, float] = {}
         for start, end, step in parts:
             expression = _expression(scope, names, step, simulated=simulated)
             for row in client.values_over_time(expression, start, end, step):
@@ -96,14 +97,11 @@ def read_prometheus(
                 if field == 'gpus':
                     gpus[host] = max((gpus.get(host, 0.0), *values))
                 elif field in _COUNTERS or field == 'peak_bytes':
-                    user = UNKNOWN_USER if user == '(unknown)' else user
-                    sums = uses.setdefault((host, user), Sums())
-                    field = field.replace('free ', '')
-                    before = getattr(sums, field)
-                    is_peak = field == 'peak_bytes'
-                    setattr(
-                        sums, field, max((before, *values)) if is_peak else before + sum(values)
-                    )
+                    value = max(values, default=0.0) if field == 'peak_bytes' else sum(values)
+                    named: dict[str, Any] = {field.replace('free ', ''): value}
+                    sums = Sums(**named)
+                    table.add(sums, UNKNOWN_USER if user == '(unknown)' else user, host=host)
+                    observed[host] = observed.get(host, 0.0) + sums.seconds
         if gpus:
             break
     else:
@@ -111,13 +109,8 @@ def read_prometheus(
             'the server has no counters of nvitop exporter for this period',
             'check --since and --match',
         )
-    table = Table(by)
-    observed = dict.fromkeys(gpus, 0.0)
-    for (host, user), sums in uses.items():
-        table.add(sums, user, host=host)
-        observed[host] = observed.get(host, 0.0) + sums.seconds
     for host, count in gpus.items():
-        missing = max(0.0, count * (until - since) - observed[host])
+        missing = max(0.0, count * (until - since) - observed.get(host, 0.0))
         table.add(Sums(unobserved=missing), UNOBSERVED, host=host)
     return Report(
         *(since, until, by, table.rows(), tuple(sorted(gpus)), round(sum(gpus.values()))),

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from datetime import date, timedelta
-from typing import Dict, Iterator, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, Sequence, Set, Tuple
 
 from nvitop.basics.units import LATEST_TIME, format_time, start_of_day
 from nvitop.platforms.kernel import unix_group
-from nvitop.recording.reader import open_database
+from nvitop.recording.reader import Recording, open_database
 from nvitop.recording.store import RecordingError
 from nvitop.usage.report import UNOBSERVED, Report, Sums, Table
 
@@ -22,22 +21,30 @@ Minutes = Dict[str, Set[int]]
 #: Name of a GPU or MIG device in the tables → name of the GPU that it is or belongs to, and its label.
 Devices = Dict[str, Tuple[str, str]]
 
+_COUNTED = ('share_ms', 'idle_held_ms', 'allocated_ms', 'sm_percent_ms', 'measured_ms', 'energy_mj')
 _KEYS = 'gpu, user, owner_kind, owner_id, command'
-#: The peak of the memory is the highest mean of a minute.
-_SUMS = (
-    'total(share_ms * {0}), total(idle_held_ms * {0}), total(allocated_ms * {0}), '
-    'total(sm_percent_ms * {0}), total(measured_ms * {0}), '
-    'max(CASE WHEN held_ms > 0 THEN memory_byte_ms / held_ms ELSE 0 END), total(energy_mj * {0})'
-)
+#: Keys and sums. The peak of the memory is the highest mean of a minute.
+_USAGE = f"""
+    SELECT {_KEYS}, {', '.join(f'total({name} * part)' for name in _COUNTED)},
+        max(CASE WHEN held_ms > 0 THEN memory_byte_ms / held_ms ELSE 0 END)
+    FROM ({{rows}}) WHERE minute >= ? AND minute < ? AND {{condition}} GROUP BY {_KEYS}
+"""
+_ROWS = 'SELECT *, 1 AS part FROM usage'
 #: A minute was recorded twice if the clock was set back. It counts as one minute.
-_TWICE = 'SELECT 1 FROM gpu_minute WHERE observed_ms > 60000 AND {0} LIMIT 1'
-_ONCE = (
-    'coalesce((SELECT min(1, 60000.0 / observed_ms) FROM gpu_minute '
-    'WHERE gpu_minute.gpu = usage.gpu AND gpu_minute.minute = usage.minute), 1)'
-)
+_ROWS_ONCE = """
+    SELECT usage.*, coalesce(min(1, 60000.0 / observed_ms), 1) AS part
+    FROM usage LEFT JOIN gpu_minute USING (minute, gpu)
+"""
+_TWICE = 'SELECT 1 FROM gpu_minute WHERE observed_ms > 60000 AND minute >= ? AND minute < ?'
+_ENDS = """
+    SELECT (SELECT min(started) FROM run WHERE ended >= ?),
+        (SELECT max(ended) FROM run WHERE started < ?),
+        (SELECT max(observed_ms) FROM gpu_minute WHERE minute = ?),
+        (SELECT max(observed_ms) FROM gpu_minute WHERE minute = ?)
+"""
 
 
-class RecordedUsage:
+class RecordedUsage(Recording):
     """The usage tables of a recording, from the minute ``first`` to before ``last`` since the epoch."""
 
     def __init__(self, path: str) -> None:
@@ -46,36 +53,29 @@ class RecordedUsage:
         Raises:
             RecordingError: It cannot be read, is not a recording, or has no usage.
         """
-        self.path = path
-        self._db = open_database(path)
+        super().__init__(path, open_database(path))
         try:
-            with self._reading():
-                self._open()
+            self.host: str = self.meta('host') or '(unknown)'
+            limit = int(LATEST_TIME // 60)
+            first, last = self.row(
+                'SELECT min(minute), max(minute) FROM gpu_minute WHERE minute BETWEEN 0 AND ?',
+                limit,
+            )
+            if first is None:
+                raise RecordingError(f'{path} holds no usage')
+            self.first, self.last = int(first), int(last) + 1
+            #: When the first and the last sample were taken, in seconds since the epoch.
+            self.begin, self.end = self._ends()
+            #: Job → account and partition.
+            self.jobs: dict[str, tuple[str, str]] = {
+                f'{kind} {number}': (account, partition)
+                for kind, number, account, partition in self.rows(
+                    'SELECT kind, id, account, partition FROM job'
+                )
+            }
         except RecordingError:
             self.close()
             raise
-
-    def _open(self) -> None:
-        meta = dict(self._db.execute('SELECT key, value FROM meta').fetchall())
-        self.host: str = meta.get('host') or '(unknown)'
-        #: Name of the scenario if the machine was simulated, otherwise ``''``.
-        self.simulated: str = meta.get('simulated') or ''
-        first, last = self._db.execute(
-            'SELECT min(minute), max(minute) FROM gpu_minute WHERE minute BETWEEN 0 AND ?',
-            (int(LATEST_TIME // 60),),
-        ).fetchone()
-        if not isinstance(first, int) or not isinstance(last, int):
-            raise RecordingError(f'{self.path} holds no usage')
-        self.first, self.last = first, last + 1
-        #: When the first and the last sample were taken, in seconds since the epoch.
-        self.begin, self.end = self._ends()
-        #: Job → account and partition.
-        self.jobs: dict[str, tuple[str, str]] = {
-            f'{kind} {number}': (account, partition)
-            for kind, number, account, partition in self._db.execute(
-                'SELECT kind, id, account, partition FROM job'
-            )
-        }
 
     def _ends(self) -> tuple[float, float]:
         """Return when the first and the last sample of the outer minutes were taken.
@@ -83,90 +83,65 @@ class RecordedUsage:
         The time observed in these minutes counts too: it is longer than the runs if the recorder was
         killed, or reopened the file.
         """
-        begin, end = self.first * 60.0, self.last * 60.0
-        started = self._seconds('SELECT min(started) FROM run WHERE ended >= ?', begin * 1000)
-        ended = self._seconds('SELECT max(ended) FROM run WHERE started < ?', end * 1000)
-        observed = 'SELECT max(observed_ms) FROM gpu_minute WHERE minute = ?'
-        until = end - 60 + (self._seconds(observed, self.last - 1) or 0.0)
-        until = until if ended is None else max(until, ended)
-        until = until if end - 60 < until <= end else end
-        most = min(begin + 60, until)
-        since = most - (self._seconds(observed, self.first) or 0.0)
-        since = since if started is None else min(since, started)
-        return since if begin <= since < most else begin, until
-
-    def _seconds(self, statement: str, value: float) -> float | None:
-        """Return the milliseconds that a query finds in seconds; ``None``: no number."""
-        row = self._db.execute(statement, (value,)).fetchone()
-        return row[0] / 1000 if isinstance(row[0], (int, float)) else None
+        begin, end = self.first * 60_000, self.last * 60_000
+        row = self.row(_ENDS, begin, end, self.first, self.last - 1)
+        started, ended, in_first, in_last = (
+            value if isinstance(value, (int, float)) else None for value in row
+        )
+        until = max(ended or 0, end - 60_000 + (in_last or 0))
+        until = until if end - 60_000 < until <= end else end
+        most = min(begin + 60_000, until)
+        since = min(most - (in_first or 0), most if started is None else started)
+        return (since if begin <= since < most else begin) / 1000, until / 1000
 
     def devices(self, since: int, until: int) -> Devices:
         """Return the devices that existed in some minutes."""
         devices = {}
-        with self._reading():
-            for name, index, mig, parent in self._db.execute(
-                'SELECT gpu, physical_index, mig_index, parent FROM device '
-                'WHERE last_seen >= ? AND first_seen < ?',
-                (since * 60_000, until * 60_000),
-            ):
-                is_mig = isinstance(mig, int) and mig >= 0
-                gpu = parent or f'GPU {index}' if is_mig else name
-                devices[name] = gpu, f'{index}:{mig}' if is_mig else str(index)
+        for name, index, mig, parent in self.rows(
+            'SELECT gpu, physical_index, mig_index, parent FROM device '
+            'WHERE last_seen >= ? AND first_seen < ?',
+            *(since * 60_000, until * 60_000),
+        ):
+            is_mig = isinstance(mig, int) and mig >= 0
+            gpu = parent or f'GPU {index}' if is_mig else name
+            devices[name] = gpu, f'{index}:{mig}' if is_mig else str(index)
         return devices
 
     def read(self, since: int, until: int, seen: Minutes) -> list[tuple[tuple[str, ...], Sums]]:
         """Return device, user, kind and ID of the owner, command, and sums; without minutes seen."""
-        limits = f'minute >= {since:d} AND minute < {until:d}'
-        with self._reading():
-            if seen:
 
-                def is_new(gpu: str, minute: int) -> bool:
-                    return minute not in seen.get(gpu, ())
+        def is_new(gpu: str, minute: int) -> bool:
+            return minute not in seen.get(gpu, ())
 
-                self._db.create_function('is_new', 2, is_new)
-            factor = _ONCE if self._db.execute(_TWICE.format(limits)).fetchone() else '1'
-            rows = self._db.execute(
-                f'SELECT {_KEYS}, {_SUMS.format(factor)} FROM usage WHERE {limits}'
-                f'{" AND is_new(gpu, minute)" if seen else ""} GROUP BY {_KEYS}'
-            )
-            return [_use_of(row) for row in rows]
+        self.add_function('is_new', is_new)
+        statement = _USAGE.format(
+            rows=_ROWS_ONCE if self.row(_TWICE, since, until) else _ROWS,
+            condition='is_new(gpu, minute)' if seen else '1',
+        )
+        return [_use_of(row) for row in self.rows(statement, since, until)]
 
     def add_minutes(self, seen: Minutes, since: int, until: int) -> None:
         """Add the minutes in which devices were observed."""
-        with self._reading():
-            for gpu, minute in self._db.execute(
-                'SELECT gpu, minute FROM gpu_minute WHERE observed_ms > 0 '
-                'AND minute >= ? AND minute < ?',
-                (since, until),
-            ):
-                seen.setdefault(gpu, set()).add(minute)
-
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OverflowError, TypeError, ValueError) as error:
-            raise RecordingError(f'cannot read {self.path}: {error}') from None
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
+        for gpu, minute in self.rows(
+            'SELECT gpu, minute FROM gpu_minute WHERE observed_ms > 0 '
+            'AND minute >= ? AND minute < ?',
+            *(since, until),
+        ):
+            seen.setdefault(gpu, set()).add(minute)
 
 
-def _use_of(row: Sequence[object]) -> tuple[tuple[str, ...], Sums]:
+def _use_of(row: Sequence[Any]) -> tuple[tuple[str, ...], Sums]:
     key = tuple('' if value is None else str(value) for value in row[:5])
-    share, held_idle, allocated, percent, measured, peak_bytes, energy = (
-        float(str(value)) / 1000 for value in row[5:]
-    )
+    share, held_idle, allocated, percent, measured, energy = (value / 1000 for value in row[5:11])
     if not key[1]:
         return key, Sums(free=share, joules=energy)
     return key, Sums(
-        share - held_idle - allocated,
-        held_idle,
+        used=share - held_idle - allocated,
+        held_idle=held_idle,
         allocated=allocated,
         kernels=percent / 100,
         measured=measured,
-        peak_bytes=peak_bytes * 1000,
+        peak_bytes=row[11],
         joules=energy,
     )
 

@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
 from nvitop.accounting.shares import NO_USER, UNKNOWN_USER
-from nvitop.basics.text import aligned, csv_text, printable
+from nvitop.basics.text import aligned, counted, csv_text, printable
 from nvitop.basics.units import format_time
 from nvitop.health.states import HELD_SECONDS, is_holder, is_idle_holder, percent_of
 
@@ -256,44 +256,37 @@ def _utc(seconds: float) -> str:
 def _table(report: Report, rows: tuple[Row, ...]) -> str:
     total = report.gpus * (report.until - report.since) or 1.0
     hours = _clock if total < CLOCK_SECONDS else _decimal
-    is_large = report.total.joules >= _JOULES_PER_KWH
-    is_allocated = report.total.allocated > 0
-    allocated = ['ALLOCATED'] if is_allocated else []
-    titles = [*map(str.upper, report.by), 'GPU-HOURS', '%', 'USED', 'HELD IDLE', *allocated]
-    energy = 'ENERGY kWh' if is_large else 'ENERGY Wh'
-    lines = [[*titles, 'UTIL', 'PEAK GiB', energy, 'JOBS']]
+    unit = 'kWh' if report.total.joules >= _JOULES_PER_KWH else 'Wh'
+    titles = ['GPU-HOURS', '%', 'USED', 'HELD IDLE', 'ALLOCATED', 'UTIL', 'PEAK GiB']
+    lines = [[*map(str.upper, report.by), *titles, f'ENERGY {unit}', 'JOBS']]
     for row in rows:
         sums, percent = row.sums, row.sums.utilization_percent
         is_total = row.key[0] == '(total)'
         if not row.is_held and not is_total and sums.seconds < SHOWN_SECONDS:
             continue
+        parts = (sums.used, sums.held_idle, sums.allocated)
         lines.append(
             [
-                *(_clipped(text) for text in row.key),
+                *map(_clipped, row.key),
                 hours(sums.seconds),
                 f'{100 * sums.seconds / total:.1f}',
-                hours(sums.used) if sums.used else '',
-                hours(sums.held_idle) if sums.held_idle else '',
-                *([hours(sums.allocated) if sums.allocated else ''] if is_allocated else []),
+                *(hours(seconds) if seconds else '' for seconds in parts),
                 '' if percent is None else f'{percent:.0f}%',
                 f'{sums.peak_bytes / (1 << 30):,.1f}' if sums.peak_bytes else '',
-                _energy(sums.joules, is_large) if sums.joules else '',
+                _energy(sums.joules, unit) if sums.joules else '',
                 str(len(sums.jobs) or ''),
             ]
         )
     # What no row has, such as energy or jobs, has no column.
     columns = [column for column in zip(*lines) if any(column[1:]) or len(lines) == 1]
     has_idle = any(row.sums.peak_bytes and not row.sums.seconds for row in rows)
-    return (
-        _title(report)
-        + aligned(list(zip(*columns)), range(len(report.by)))
-        + (f'\n{BESIDE}\n' if has_idle else '')
-    )
+    table = aligned(list(zip(*columns)), range(len(report.by)))
+    return _title(report) + table + (f'\n{BESIDE}\n' if has_idle else '')
 
 
 def _title(report: Report) -> str:
-    hosts = report.hosts[0] if len(report.hosts) == 1 else f'{len(report.hosts)} hosts'
-    gpus = f'{report.gpus} GPU{"" if report.gpus == 1 else "s"}'
+    hosts = report.hosts[0] if len(report.hosts) == 1 else counted(len(report.hosts), 'host')
+    gpus = counted(report.gpus, 'GPU')
     ends = [format_time(report.since), format_time(report.until)]
     is_clock = report.gpus * (report.until - report.since) < CLOCK_SECONDS
     if not is_clock or all(end.endswith(':00') for end in ends):
@@ -318,8 +311,8 @@ def _clock(seconds: float) -> str:
     return f'{minutes // 60}:{minutes % 60:02}:{rest:02}'
 
 
-def _energy(joules: float, is_large: bool) -> str:
-    if is_large:
+def _energy(joules: float, unit: str) -> str:
+    if unit == 'kWh':
         return f'{joules / _JOULES_PER_KWH:,.2f}'
     return f'{joules / _HOUR:,.1f}' if joules >= 0.05 * _HOUR else '<0.1'
 
@@ -335,12 +328,16 @@ def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
     ``users``: only these users, if there are any.
     """
     lines = [['USER', 'HOST', 'GPU', 'MEM GiB', 'IDLE SINCE', 'COMMAND']]
-    total = 0
+    total = unknown = 0
     for sample in samples:
-        held = [process for process in sample.processes if is_idle_holder(process)]
-        for process in sorted(held, key=lambda process: -(process.gpu_memory_bytes or 0)):
+        for process in sorted(
+            sample.processes, key=lambda process: -(process.gpu_memory_bytes or 0)
+        ):
             user = process.username or '(unknown)'
             if users and user not in users:
+                continue
+            if not is_idle_holder(process):
+                unknown += is_holder(process) and percent_of(process) is None
                 continue
             since = '(unknown)'
             if process.gpu_idle_seconds is not None:
@@ -348,33 +345,17 @@ def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
                 since = f'before {since}' if process.is_idle_longer else since
             size = process.gpu_memory_bytes or 0
             total += size
-            lines.append(
-                [
-                    _clipped(user),
-                    _clipped(sample.host.hostname),
-                    process.key.device.label,
-                    f'{size / (1 << 30):,.1f}',
-                    since,
-                    _clipped(process.command or process.name or ''),
-                ]
-            )
+            texts = user, sample.host.hostname, process.command or process.name or ''
+            user, host, command = map(_clipped, texts)
+            size_text = f'{size / (1 << 30):,.1f}'
+            lines.append([user, host, process.key.device.label, size_text, since, command])
     times = sorted(format_time(sample.timestamp)[:-3] for sample in samples)
     as_of = 'at ' + ' to '.join(dict.fromkeys((times[0], times[-1])))
     mark = _mark(samples[0].simulated)
-    unknown = [
-        process
-        for sample in samples
-        for process in sample.processes
-        if is_holder(process) and percent_of(process) is None
-        if not users or process.username in users
-    ]
-    count = f'{len(unknown)} process' + ('es' if len(unknown) > 1 else '')
+    count = f'{unknown} process' + ('es' if unknown > 1 else '')
     note = f'Left out, because their utilization is unknown: {count}.\n' if unknown else ''
     if len(lines) == 1:
-        return (
-            f'{mark}No GPU memory was held for {HELD_SECONDS / 60:.0f} minutes without being used '
-            f'{as_of}.\n{note}'
-        )
-    size_text = f'{total / (1 << 30):,.1f} GiB'
-    title = f'{mark}GPU memory that is held without being used, {as_of}: {size_text}\n\n'
-    return title + aligned(lines, {0, 1, 4, 5}) + (note and f'\n{note}')
+        minutes = f'{HELD_SECONDS / 60:.0f} minutes'
+        return f'{mark}No GPU memory was held for {minutes} without being used {as_of}.\n{note}'
+    title = f'GPU memory that is held without being used, {as_of}: {total / (1 << 30):,.1f} GiB'
+    return f'{mark}{title}\n\n' + aligned(lines, {0, 1, 4, 5}) + (note and f'\n{note}')
