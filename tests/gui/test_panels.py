@@ -531,3 +531,29 @@ def test_host_has_histories_if_everything_else_has_room(height: int, host: int, 
     for height in range(9, 60, 3):
         panel = panel_rows(state_on('h100x8', 120, height, view=ViewState()))
         assert panel.host < 2 or panel.listed >= 16
+
+
+@pytest.mark.parametrize(
+    ('width', 'is_asleep'), [(48, False), (40, True), (100, True), (159, True)]
+)
+def test_ruler_of_the_host_is_above_both_of_its_histories(width: int, is_asleep: bool) -> None:
+    sample = SAMPLES['h100x8']
+    if is_asleep:
+        only = DeviceSample(sample.devices[0].key, sample.devices[0].info, 'asleep', 'asleep')
+        sample = sample._replace(devices=(only,), processes=())
+    heights = set()
+    for height in range(9, 81, 3):
+        state = state_on(sample, width, height, view=ViewState())
+        rows = panel_rows(state).host
+        lines = lines_of(state, history_of(sample))
+        start = next((y for y, line in enumerate(lines) if line.startswith('├─ dgx01')), height)
+        below = [line[1:-1] for line in lines[start + 1 : start + rows]]
+        heights.add(rows)
+        if below:
+            each = len(below[1:]) // 2
+            labels = [line.split()[0] if line.strip() else '' for line in below]
+            assert below[0].rstrip().endswith('now')
+            assert labels[0].startswith('┬')
+            assert [labels[each], labels[2 * each]] == ['CPU', 'MEM']
+    assert heights >= {1, 4}
+    assert max(heights) <= 6

@@ -26,9 +26,11 @@ _SHARE, _PAGE_SHARE, _FEWEST, _ENOUGH = 3, 7, 8, 16
 #: Maximum number of lines of a GPU, or of a metric if a single GPU has a line for each; of a GPU with
 #: MIG devices, which have the users and the memory.
 _MOST_LINES, _MOST_MIG_LINES = 6, 3
-#: Rows of the host if there is room: its line, and the histories of its CPU and memory; if the only
-#: GPU is asleep, higher ones.
-_HOST_ROWS, _HOST_ROWS_ALONE = 3, 14
+#: Rows of the host if there is room: its line, and the histories of its CPU and memory; those with a
+#: ruler of its own, below devices without one.
+_HOST_ROWS, _HOST_ROWS_WITH_RULER = 3, (4, 6)
+#: Minimum width of the screen for histories of devices.
+_WITH_HISTORIES = 54
 #: Minimum width of a column of facts on the page of a GPU, and cells of the label of each.
 FACT_WIDTH, FACT_LABEL = 54, 12
 
@@ -109,13 +111,15 @@ def main_rows(
         most_lines = _MOST_MIG_LINES if any(row.is_divided for row in rows) else _MOST_LINES
         steps = most_lines if is_whole and view.mode != 'compact' else 1
     sizes = [(0, least), *((1 + n, least + (n - 1) * growing) for n in range(2, steps + 1))]
-    enough = range(third + 1, 0 if is_page else PROCESS_FRAME + _ENOUGH + 1)
+    # The processes of a GPU that is asleep are few.
+    enough = range(third + 1, 0 if is_page or is_asleep else PROCESS_FRAME + _ENOUGH + 1)
     panels = [
         sizes,
         [(0, third), (2, target), *((20, n) for n in enough)],
     ]
     if view.show_host:
-        high = (_HOST_ROWS, *([_HOST_ROWS_ALONE] if is_asleep else []))
+        has_ruler = has_metrics or (width >= _WITH_HISTORIES and not is_asleep)
+        high = (_HOST_ROWS,) if has_ruler else _HOST_ROWS_WITH_RULER
         panels.append([(1, 1), *enumerate(high, 25)])
     heights = stack(panels, room)
     host = heights[2] if view.show_host else 0

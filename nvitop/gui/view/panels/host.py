@@ -97,9 +97,9 @@ def _draw_below(
         return
     if graph is None:  # no GPU has a history, nor a ruler
         graph = Cells(cells.x + len('CPU '), cells.width - len('CPU '))
-        if ruler is not None:
+        if ruler is not None and area.height > 2:
             draw_ruler(buf, Rect(graph.x, area.y, graph.width, 1), ruler)
-        area = area.inset(0, 1, 0, 0)
+            area = area.inset(0, 1, 0, 0)
     half = area.height // 2
     lines = (
         ('CPU', 'cpu_percent', _CPU, area.y),
