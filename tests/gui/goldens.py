@@ -22,7 +22,7 @@ UPDATE = types.SimpleNamespace(enabled=False)
 _ROLES = """
     TEXT=t DIM=d BORDER=b TITLE=q HEADING=n UTILIZATION=c MEMORY=m OTHER=s HELD=h UNKNOWN=u
     IDLE=/ TRACK=. ERROR=e WARNING=w KEY=k USER=p ROOT=a BADGE=o SELECTED=x TAGGED=v
-    SELECTED_TAGGED=z INPUT=i
+    INPUT=i
 """
 LETTERS = {Role[pair[:-2]]: pair[-1] for pair in _ROLES.split()}
 _OTHERS = '123456789!#$%&*+-=?@^~αβγδεζηθλμξπρστφχψω'
@@ -75,6 +75,8 @@ def _style_row(buffer: Buffer, y: int, letters: dict[Style, str]) -> str:
 
 
 def _letter(style: Style, taken: dict[Style, str]) -> str:
+    if style.back is not None and style == Style(back=style.back):
+        return LETTERS[style.back]
     letter = LETTERS.get(style.role, '')
     if letter and style == Style(style.role):
         return letter
@@ -84,5 +86,7 @@ def _letter(style: Style, taken: dict[Style, str]) -> str:
 
 
 def _describe(style: Style) -> str:
-    flags = [name for name in Style._fields[1:] if getattr(style, name)]
+    flags = [name for name in Style._fields[1:-1] if getattr(style, name)]
+    if style.back is not None:
+        flags.append(f'on {style.back.name.lower()}')
     return ' '.join([style.role.name.lower().replace('_', ' '), *flags])

@@ -318,5 +318,5 @@ def test_frame_ends_below_the_targets_over_the_dimmed_screen() -> None:
     assert bottom < 12
     below = [piece for y in range(bottom + 1, 39) for piece in frame.row(y)]
     assert any('COMMAND' in text for _, text, _ in below)
-    assert all(style.dim for _, _, style in below)
+    assert all(style.dim and style.back is None for _, _, style in below)
     assert all(rect.y <= bottom or rect.y == 39 for rect, _ in frame.hits)

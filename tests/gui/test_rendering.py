@@ -16,10 +16,8 @@ from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.ansi import color_depth, to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import (
-    BARS,
     DEFAULT,
     PLAIN,
-    STATES,
     THEMES,
     Look,
     Role,
@@ -206,10 +204,7 @@ class Grid:
                     row[x - 1 : x + 1] = [(' ', row[x - 1][1]), (' ', row[x][1])]
             for x, (char, style) in enumerate(row):
                 if rect.contains(x, y):
-                    if style.role in BARS | STATES:
-                        row[x] = (char, style._replace(back=style.back or Role.SELECTED))
-                    else:
-                        row[x] = (char, style._replace(role=Role.SELECTED))
+                    row[x] = (char, style._replace(back=style.back or Role.SELECTED))
 
 
 def grid_of(buffer: Buffer) -> list[list[tuple[str, Style]]]:
@@ -231,7 +226,7 @@ def test_buffer_shows_the_same_as_a_grid_of_cells(steps: list[tuple[object, ...]
     buffer, grid = Buffer(WIDTH, HEIGHT), Grid()
     for step in steps:
         if isinstance(step, Rect):
-            buffer.restyle(step, role=Role.SELECTED)
+            buffer.restyle(step, back=Role.SELECTED)
             grid.restyle(step)
         else:
             x, y, text, style, width = step
@@ -260,14 +255,12 @@ themes = pytest.mark.parametrize('theme', THEMES, ids=[theme.name for theme in T
 @themes
 @pytest.mark.parametrize('colors', [0, *PALETTES])
 def test_roles_that_must_differ_look_different(theme: Theme, colors: int) -> None:
-    def look(role: Role) -> Look:
-        return theme.look(Style(role), colors)
+    def look(role: Role, back: Role | None = None) -> Look:
+        return theme.look(Style(role, back=back), colors)
 
     assert look(Role.TEXT) == Look() != look(Role.DIM)
-    rows = [PLAIN.role, Role.SELECTED, Role.TAGGED, Role.SELECTED_TAGGED]
-    assert len({look(role) for role in rows}) == 4
-    selected = look(Role.SELECTED)
-    assert selected.reverse or selected.background != DEFAULT
+    rows = [(role, back) for role in (Role.TEXT, Role.TAGGED) for back in (None, Role.SELECTED)]
+    assert len({look(*row) for row in rows}) == 4
     if colors and theme.name != 'mono':
         states = {look(role) for role in (Role.TEXT, Role.WARNING, Role.IDLE, Role.ERROR)}
         assert len(states) == 4
@@ -289,7 +282,7 @@ BACKGROUNDS = {'dark': (0x000000, 0x101216), 'light': (0xFFFFFF,), 'colorblind':
 #: Roles of text that people read; others are lines and tracks.
 READ = (
     *(Role.DIM, Role.HEADING, Role.IDLE, Role.ERROR, Role.WARNING, Role.KEY, Role.TAGGED),
-    *(Role.INPUT, Role.SELECTED, Role.SELECTED_TAGGED),
+    Role.INPUT,
 )
 
 
@@ -329,31 +322,50 @@ def test_contrast_on_the_background_of_the_theme(name: str) -> None:
             assert not look.dim
 
 
+#: Foreground color of 256, or of a reversed cell of few colors → hue that it must keep in a selected row.
+HUES = {
+    **dict.fromkeys((2, 10, 22, 28, 83), 'green'),
+    **dict.fromkeys((6, 14, 117), 'sky'),
+    **dict.fromkeys((3, 11, 94, 130, 214, 221), 'amber'),
+    **dict.fromkeys((1, 9, 160, 203, 208), 'red'),
+}
+
+
 @pytest.mark.parametrize('name', BACKGROUNDS)
-def test_values_and_states_are_legible_in_a_selected_row(name: str) -> None:
+def test_selected_row_keeps_hues_and_is_legible(name: str) -> None:
     theme = theme_named(name)
-    row = theme.look(Style(Role.SELECTED), 256)
-    for role in (*THEME_BARS, Role.IDLE, Role.WARNING, Role.ERROR):
-        for back in (Role.SELECTED, Role.SELECTED_TAGGED):
-            look = theme.look(Style(role, back=back), 256)
-            least = 3.5 if role in THEME_BARS else 4.5
-            assert contrast(rgb(look.foreground), rgb(look.background)) >= least, role
-            assert (look.foreground, look.background) != (row.foreground, row.background)
-            for colors in (8, 16):
-                few = theme.look(Style(role, back=back), colors)
-                assert few.background not in (DEFAULT, few.foreground)
+    for role in (Role.TEXT, *READ, *THEME_BARS):
+        style = Style(role)
+        look = theme.look(style._replace(back=Role.SELECTED), 256)
+        least = 3.5 if role in THEME_BARS else 4.5
+        assert contrast(rgb(look.foreground), rgb(look.background)) >= least, role
+        assert look.bold == theme.look(style, 256).bold
+        assert not look.dim
+        assert not look.reverse
+        for colors in PALETTES:
+            usual, selected = (
+                theme.look(style._replace(back=b), colors) for b in (None, Role.SELECTED)
+            )
+            if role in (Role.IDLE, Role.HELD, Role.WARNING, Role.ERROR):
+                assert HUES[selected.foreground] == HUES[usual.foreground]
+            elif role != Role.TEXT:
+                assert selected.foreground == usual.foreground
 
 
 @themes
 @pytest.mark.parametrize('colors', [0, *PALETTES])
-def test_bars_of_a_selected_row_are_no_blocks_and_no_holes(theme: Theme, colors: int) -> None:
-    back = Role.SELECTED
-    row = theme.look(Style(back), colors)
-    for role in THEME_BARS:
-        look = theme.look(Style(role, back=back), colors)
-        assert look.background == row.background
-        if theme.name == 'mono' or not colors:
-            assert look.reverse
+def test_selected_row_is_reversed_if_there_are_few_colors(theme: Theme, colors: int) -> None:
+    has_hues = theme.name != 'mono' and colors
+    for role in (Role.TEXT, Role.DIM, Role.WARNING, *THEME_BARS, Role.TRACK):
+        look = theme.look(Style(role, back=Role.SELECTED), colors)
+        if has_hues and colors == 256:
+            assert look.background not in (DEFAULT, look.foreground)
+        else:  # a reversed bar would be a hole
+            is_bar = role in (*THEME_BARS, Role.TRACK)
+            assert look.reverse == (not has_hues or not is_bar)
+            assert is_bar or not look.dim
+    found = theme.look(Style(reverse=True, back=Role.SELECTED), colors)
+    assert found != theme.look(Style(back=Role.SELECTED), colors)
 
 
 def test_automatic_theme_is_that_of_the_background() -> None:

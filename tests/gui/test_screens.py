@@ -29,7 +29,9 @@ from nvitop.gui.state.lists import listed_users
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.update import update
 from nvitop.gui.view.charts import Ruler, draw_history, draw_ruler
+from nvitop.gui.view.frame import draw_frame
 from nvitop.owner.types import Layer, Owner, make_owner
+from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, Origin, Problem
 from tests.gui.drawing import click_on, frame_on, lines_of, lines_on, state_on, text_of
 from tests.gui.driving import after, keys_that_open, press, pressed, update_all
@@ -90,12 +92,12 @@ def test_cursor_follows_its_line_when_the_order_changes() -> None:
 
 
 def test_cursor_stays_visible_on_every_list() -> None:
-    for key in ('!', 'U', 'C'):
+    for key in ('U', 'C'):
         for height in (6, 8, 12, 40):
             for to in ('End', 'Home'):
                 buffer = frame_on('h100x8', 80, height, key, to)
-                roles = [style.role for y in range(height) for _, _, style in buffer.row(y)]
-                assert Role.SELECTED in roles or key == '!'
+                backs = [style.back for y in range(height) for _, _, style in buffer.row(y)]
+                assert Role.SELECTED in backs
 
 
 def test_empty_tree_shows_the_reason() -> None:
@@ -386,7 +388,7 @@ def troubled(width: int, height: int = 24, simulated: str = '') -> AppState:
 def test_cards_have_severity_advice_and_time_and_the_last_one_what_is_missing() -> None:
     lines = [line.strip('│ ') for line in lines_of(troubled(120))]
     assert lines[1].startswith('╭─ Problems 1 now, 1 past')
-    assert re.match('► ● failed +GPU 1 +temperature unreadable: unknown driver error', lines[2])
+    assert re.match('● failed +GPU 1 +temperature unreadable: unknown driver error', lines[2])
     assert lines[2].endswith('since 03:04:05')
     assert re.match('○ past +GPU 0:2  status: Invalid Argument', lines[3])
     assert lines[3].endswith('last 03:04:05')
@@ -406,10 +408,12 @@ def test_selected_card_is_shown_in_full_and_each_of_its_rows_can_be_clicked(
     state = state_on(SAMPLES['one']._replace(problems=tuple(cards)), *size, '!')
     for key in ('Down', 'Up'):
         for number in range(len(cards))[:: 1 if key == 'Down' else -1]:
-            lines, layout = lines_of(state), lines_layout(state)
-            begin, end = layout.row_of(number), layout.row_of(number + 1)
-            assert lines[begin][:12].lstrip('│ ').startswith('►')
-            words = ' '.join(line[2:-2].strip(' │') for line in lines[begin:end])
+            frame, layout = draw_frame(state, History()), lines_layout(state)
+            begin, end, lines = layout.row_of(number), layout.row_of(number + 1), frame.lines()
+            backs = [{style.back for *_, style in frame.row(y)} for y in range(frame.height)]
+            marked = [y for y, each in enumerate(backs) if Role.SELECTED in each]
+            assert marked == [*range(begin, end)]
+            words = ' '.join(line[1:-1].strip() for line in lines[begin:end])
             assert re.search(f' {number} ', words)
             assert words.split()[-1] == '39'
             for y in range(begin, end):

@@ -10,7 +10,7 @@ import bisect
 import operator
 from typing import TYPE_CHECKING, Any, NamedTuple, Tuple
 
-from nvitop.gui.render.theme import BARS, PLAIN, STATES, Role, Style
+from nvitop.gui.render.theme import PLAIN, Style
 from nvitop.gui.render.width import cell_width, cut, safe
 
 if TYPE_CHECKING:
@@ -173,25 +173,22 @@ class Buffer:
     def restyle(self, rect: Rect, **changes: Any) -> None:
         """Change the given fields of the style of all text in a rectangle.
 
-        Empty cells change too if a role is given, which is visible on them; bars keep theirs, and
-        states too in a row that is selected.
+        Empty cells change too if there is another role behind the text; a bar keeps its own.
         """
-        role = changes.get('role')
-        kept = BARS | STATES if role in (Role.SELECTED, Role.SELECTED_TAGGED) else BARS
+        back = changes.get('back')
         changed: dict[Style, Style] = {}
         area = rect.intersect(self.area)
         for y in range(area.y, area.bottom) if area.width else ():
             pieces = list(self.row(y))
-            if role is not None:
+            if back is not None:
                 pieces = _without_overlaps([(area.x, ' ' * area.width, PLAIN), *pieces])
             spans: list[Span] = []
             for x, text, style in pieces:
                 new = changed.get(style)
                 if new is None:
-                    if role is not None and style.role in kept:
-                        new = style._replace(back=style.back or role)
-                    else:
-                        new = style._replace(**changes)
+                    new = style._replace(**changes)
+                    if back is not None and style.back is not None:
+                        new = new._replace(back=style.back)
                     changed[style] = new
                 spans.extend(_split(x, text, style, area.x, area.right, new))
             self._replace(y, spans)

@@ -48,20 +48,18 @@ class Role(enum.IntEnum):
     ROOT = enum.auto()
     #: A state of the whole screen: simulated, paused, a recording.
     BADGE = enum.auto()
-    #: The row under the cursor, rows that are tagged, and both.
+    #: Behind the row under the cursor, whose text keeps its roles.
     SELECTED = enum.auto()
+    #: A row that is tagged.
     TAGGED = enum.auto()
-    SELECTED_TAGGED = enum.auto()
     #: Text typed by the user.
     INPUT = enum.auto()
     # That of Enum is a Python function, and styles are looked up for each span of a frame.
     __hash__ = int.__hash__
 
 
-#: Bars, which keep their colors in front of the row that is selected or tagged.
-BARS = frozenset((Role.UTILIZATION, Role.MEMORY, Role.OTHER, Role.HELD, Role.TRACK))
-#: What is wrong or free, which is seen in a row that is selected too.
-STATES = frozenset((Role.IDLE, Role.WARNING, Role.ERROR))
+#: Bars, which are never reversed in colors: their filled parts would look empty.
+_BARS = frozenset((Role.UTILIZATION, Role.MEMORY, Role.OTHER, Role.HELD, Role.TRACK))
 
 
 class Style(NamedTuple):
@@ -84,6 +82,7 @@ PLAIN = Style()
 DIM, HEADING = Style(Role.DIM), Style(Role.HEADING)
 ERROR, WARNING = Style(Role.ERROR, bold=True), Style(Role.WARNING, bold=True)
 BADGE, IDLE, TITLE = Style(Role.BADGE), Style(Role.IDLE, bold=True), Style(Role.TITLE, bold=True)
+TAGGED = Style(Role.TAGGED)
 #: A user name, if it is that of the user of the monitor.
 OWN = Style(Role.USER, bold=True)
 
@@ -108,10 +107,9 @@ NO_COLOR: Color = (DEFAULT, DEFAULT, DEFAULT)
 
 
 class Paint(NamedTuple):
-    """The colors and attributes of a role in a theme."""
+    """The color and attributes of a role in a theme. That of a role behind text is its background."""
 
-    foreground: Color = NO_COLOR
-    background: Color = NO_COLOR
+    color: Color = NO_COLOR
     bold: bool = False
     dim: bool = False
     underline: bool = False
@@ -123,34 +121,33 @@ class Theme(NamedTuple):
 
     name: str
     paints: Mapping[Role, Paint]
-    #: Those in a row that is selected: of values on its background, of states on their own.
+    #: Other ones on the background of a row that is selected, which 256 colors have.
     selected: Mapping[Role, Paint] = {}
 
     def look(self, style: Style, colors: int) -> Look:
         """Return how a terminal with this many colors shows a style; with 0, by attributes alone."""
         paints = _MONO if colors < 8 else self.paints
-        paint = paints.get(style.role, _PLAIN)
-        if style.back in (Role.SELECTED, Role.SELECTED_TAGGED):
-            if self.selected and colors >= 8:
-                paint = self.selected.get(style.role, paint)
-            elif style.role in STATES:
-                paint = paints.get(style.back, _PLAIN)
-            elif paints is _MONO and style.role in BARS:
-                paint = paints[style.back]._replace(dim=paint.dim)
         at = 0 if colors < 16 else 1 if colors < 256 else 2
-        foreground, background = paint.foreground[at], paint.background[at]
-        if style.back is not None and background == DEFAULT:
-            back = paints.get(style.back, _PLAIN)
-            color = (back.foreground if style.back is Role.TRACK else back.background)[at]
-            background = color if color != foreground else DEFAULT
+        paint = paints.get(style.role, _PLAIN)
+        background = DEFAULT if style.back is None else paints.get(style.back, _PLAIN).color[at]
+        is_reversed = style.reverse or paint.reverse
+        if style.back is Role.SELECTED and background == DEFAULT:
+            is_bar = style.role in _BARS
+            is_reversed ^= paints is _MONO or not is_bar
+            paint = paint._replace(dim=paint.dim and is_bar)  # dim text would be a gray block
+        elif style.back is Role.SELECTED:
+            paint = self.selected.get(style.role, paint)
+            if paint.color[at] == DEFAULT:
+                paint = paint._replace(color=self.selected[Role.TEXT].color)
+        foreground = paint.color[at]
         return Look(
             foreground=foreground,
-            background=background,
+            background=background if background != foreground else DEFAULT,
             bold=style.bold or paint.bold,
             # A gray of 256 colors is dim by itself, and legible.
             dim=style.dim or (paint.dim and foreground < 16),
             underline=style.underline or paint.underline,
-            reverse=style.reverse or paint.reverse,
+            reverse=is_reversed,
             italic=style.italic,
             blink=style.blink,
         )
@@ -162,11 +159,6 @@ _PLAIN = Paint()
 def _paint(color: int, basic: int, bright: int | None = None, *, bold: bool = False) -> Paint:
     """Return the paint of a color of 256, one of 8, and one of 16."""
     return Paint((basic, basic if bright is None else bright, color), bold=bold)
-
-
-def _bar(text: tuple[int, int], background: tuple[int, int, int]) -> Paint:
-    """Return the paint of text on a colored background."""
-    return Paint((text[0], text[0], text[1]), background)
 
 
 _MONO: Mapping[Role, Paint] = {
@@ -182,15 +174,12 @@ _MONO: Mapping[Role, Paint] = {
     Role.KEY: Paint(bold=True),
     Role.USER: Paint(bold=True),
     Role.ROOT: Paint(bold=True, underline=True),
-    Role.SELECTED: Paint(reverse=True),
     Role.BADGE: Paint(bold=True, reverse=True),
     Role.TAGGED: Paint(bold=True),
-    Role.SELECTED_TAGGED: Paint(reverse=True, bold=True),
     Role.INPUT: Paint(bold=True),
 }
 
 _BRIGHT_BLUE = _paint(75, 6, 14)
-_SELECTED = _bar((0, 231), (6, 6, 24))
 _DARK: Mapping[Role, Paint] = {
     Role.DIM: _paint(245, DEFAULT)._replace(dim=True),
     Role.UNKNOWN: _paint(245, DEFAULT)._replace(dim=True),
@@ -210,26 +199,14 @@ _DARK: Mapping[Role, Paint] = {
     Role.USER: Paint(bold=True),
     Role.ROOT: Paint(bold=True),
     Role.BADGE: Paint(bold=True, reverse=True),
-    Role.SELECTED: _SELECTED,
+    # Dark enough for every color above. With few colors, all of them are too close to any other one.
+    Role.SELECTED: _paint(18, DEFAULT),
     Role.TAGGED: _BRIGHT_BLUE._replace(bold=True),
-    Role.SELECTED_TAGGED: _SELECTED._replace(bold=True),
 }
-
-_RED_BAR = _bar((7, 231), (1, 1, 160))
-#: Lighter, of the same hue. With few colors, all hues are too close to the background of the row.
-_ON_SELECTED: Mapping[Role, Paint] = {
-    Role.UTILIZATION: _paint(117, 0),
-    Role.MEMORY: _paint(183, 0),
-    Role.OTHER: _paint(159, 0),
-    Role.HELD: _paint(220, 0),
-    Role.IDLE: _bar((0, 16), (2, 10, 83)),
-    Role.WARNING: _bar((0, 16), (3, 11, 214)),
-    Role.ERROR: _RED_BAR,
-}
+_ON_SELECTED: Mapping[Role, Paint] = {Role.TEXT: _paint(231, DEFAULT)}
 
 # On white, the same hues are darker.
 _BLUE = _paint(25, 4)
-_SELECTED_LIGHT = _bar((0, 16), (6, 6, 153))
 _LIGHT: Mapping[Role, Paint] = {
     **_DARK,
     Role.DIM: _paint(242, DEFAULT)._replace(dim=True),
@@ -246,18 +223,14 @@ _LIGHT: Mapping[Role, Paint] = {
     Role.ERROR: _paint(160, 1),
     Role.KEY: _BLUE._replace(bold=True),
     Role.INPUT: _BLUE._replace(bold=True),
-    Role.SELECTED: _SELECTED_LIGHT,
+    Role.SELECTED: _paint(195, DEFAULT),
     Role.TAGGED: _BLUE._replace(bold=True),
-    Role.SELECTED_TAGGED: _SELECTED_LIGHT._replace(bold=True),
 }
-
 _ON_SELECTED_LIGHT: Mapping[Role, Paint] = {
-    **_ON_SELECTED,
-    Role.UTILIZATION: _paint(24, 0),
-    Role.MEMORY: _paint(54, 0),
-    Role.OTHER: _paint(23, 0),
-    Role.HELD: _paint(88, 0),
-    Role.IDLE: _bar((0, 231), (2, 10, 22)),
+    Role.TEXT: _paint(16, DEFAULT),
+    Role.HELD: _paint(94, DEFAULT, bold=True),
+    Role.IDLE: _paint(22, DEFAULT, bold=True),
+    Role.WARNING: _paint(94, DEFAULT),
 }
 
 # Colors that differ in lightness too, for people who cannot distinguish red and green: errors are
@@ -265,7 +238,7 @@ _ON_SELECTED_LIGHT: Mapping[Role, Paint] = {
 _SKY = _paint(117, 6, 14, bold=True)
 _COLORBLIND: Mapping[Role, Paint] = {
     **_DARK,
-    Role.UTILIZATION: _paint(68, 4, 12),
+    Role.UTILIZATION: _paint(69, 4, 12),
     Role.MEMORY: _paint(175, 5, 13),
     Role.OTHER: _paint(109, 7),
     Role.HELD: _paint(221, 3, 11, bold=True),
@@ -274,19 +247,12 @@ _COLORBLIND: Mapping[Role, Paint] = {
     Role.ERROR: _paint(208, 1, 9, bold=True),
 }
 
-_ON_SELECTED_COLORBLIND: Mapping[Role, Paint] = {
-    **_ON_SELECTED,
-    Role.MEMORY: _paint(218, 0),
-    Role.IDLE: _bar((0, 16), (6, 14, 117)),
-    Role.ERROR: _bar((7, 16), (1, 1, 208)),
-}
-
 #: All themes, in the order in which the monitor cycles through them.
 THEMES: tuple[Theme, ...] = (
     Theme('dark', _DARK, _ON_SELECTED),
     Theme('light', _LIGHT, _ON_SELECTED_LIGHT),
     Theme('mono', _MONO),
-    Theme('colorblind', _COLORBLIND, _ON_SELECTED_COLORBLIND),
+    Theme('colorblind', _COLORBLIND, _ON_SELECTED),
 )
 
 

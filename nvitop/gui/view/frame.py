@@ -64,7 +64,7 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
         below = deselect(state._replace(screen=state.listing, behind=state.behind[:-1]))
         below.spec.draw(buf, below, history)
         buf.hits.clear()
-        buf.restyle(buf.area, dim=True)
+        buf.restyle(buf.area, dim=True, back=None)  # a background cannot be dim
         used = max((y for y in range(inner.height) if inner.row(y)), default=0)
         bottom = min(bottom, used + 2)
         buf.clear(Rect(0, 0, buf.width, bottom + 1))

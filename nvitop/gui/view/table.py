@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 #: The text of a cell: in the style of its row, or pieces with styles of their own.
 Content = Union[str, Sequence[Tuple[str, Style]]]
-#: Roles of rows that are bars across the table.
-MARKED = (Role.SELECTED, Role.TAGGED, Role.SELECTED_TAGGED)
 _SORTED = HEADING._replace(bold=True, underline=True)
 
 
@@ -90,9 +88,8 @@ def draw_table(
         style = style_of(row)
         for each in placed:
             draw_cell(buf, each.x, y, each, each.column.text(row, each.width), style)
-        line = Rect(area.x, y, area.width, 1)
-        if number == cursor or style.role in MARKED:
-            buf.restyle(line, role=Role.SELECTED if number == cursor else style.role)
+        if number == cursor:
+            buf.restyle(Rect(area.x, y, area.width, 1), back=Role.SELECTED)
     return placed
 
 

@@ -9,7 +9,7 @@ from nvitop.gui.model.format import EIGHTHS, NOT_AVAILABLE, WHOLE
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import ERROR, HEADING, PLAIN, TITLE, WARNING, Role, Style
-from nvitop.gui.render.width import cell_width, clip, pad, wrap
+from nvitop.gui.render.width import cell_width, clip, wrap
 
 if TYPE_CHECKING:
     #: Pieces of a line, each with its style.
@@ -28,11 +28,6 @@ def draw_text(buf: Buffer, x: int, y: int, text: str, style: Style = PLAIN) -> i
         if piece:
             x += buf.write(x, y, piece, style)
     return x - start
-
-
-def draw_bar_row(buf: Buffer, y: int, text: str, style: Style = HEADING) -> None:
-    """Draw a row across the whole screen in one style: the headings of a list, or a selected line."""
-    buf.write(0, y, pad(text, buf.width), style)
 
 
 def draw_message(buf: Buffer, area: Rect, text: str, style: Style = PLAIN) -> None:

@@ -239,7 +239,7 @@ def _draw_row(
     if shown.marked is not None and is_on(shown.marked, device.key):
         buf.write(1, y, _SELECTED_MARK, Style(Role.KEY, bold=True))
     if device.key == shown.selected:
-        buf.restyle(Rect(1, y, right, 1), role=Role.SELECTED)
+        buf.restyle(Rect(1, y, right, 1), back=Role.SELECTED)
 
 
 def _draw_history(
@@ -290,7 +290,7 @@ def _draw_asleep(buf: Buffer, line: Rect, device: DeviceSample, *, is_selected: 
         buf.write(x, line.y, ' to wake it')
     buf.hit(line, 'device', device.key)
     if is_selected:
-        buf.restyle(line, role=Role.SELECTED)
+        buf.restyle(line, back=Role.SELECTED)
 
 
 def _draw_facts_below(
@@ -387,7 +387,7 @@ def _draw_free(
     keys = [row.device.key for row in free]
     buf.hit(line, 'device', shown.selected if shown.selected in keys else keys[0])
     if shown.selected in keys:
-        buf.restyle(line, role=Role.SELECTED)
+        buf.restyle(line, back=Role.SELECTED)
 
 
 def _draw_metrics(

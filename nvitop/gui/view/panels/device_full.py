@@ -71,7 +71,7 @@ def draw_full_devices(buf: Buffer, area: Rect, rows: Sequence[GpuRow], shown: De
         box = Rect(1, y, area.width - 2, len(lines))
         buf.hit(box, 'device', device.key)
         if device.key == shown.selected:
-            buf.restyle(Rect(1, y, cells[2].right - 1, len(lines)), role=Role.SELECTED)
+            buf.restyle(Rect(1, y, cells[2].right - 1, len(lines)), back=Role.SELECTED)
         y += len(lines)
     draw_rule(buf, y, above, ends)
 

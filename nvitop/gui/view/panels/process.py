@@ -12,10 +12,10 @@ from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import Item, Placed
 from nvitop.gui.render.buffer import Buffer, Rect
-from nvitop.gui.render.theme import DIM, PLAIN, TITLE, WARNING, Role, Style
+from nvitop.gui.render.theme import DIM, PLAIN, TAGGED, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
 from nvitop.gui.state.process_rows import JobKey, Line, common_words, is_descending, unknown_devices
-from nvitop.gui.view.table import MARKED, draw_cell, draw_headings
+from nvitop.gui.view.table import draw_cell, draw_headings
 from nvitop.gui.view.text import draw_border, draw_rule, draw_uprights
 from nvitop.health.states import HELD_SECONDS
 from nvitop.sampling.types import (
@@ -37,14 +37,10 @@ _MAX_OPTIONS = 32
 TAG = '*'
 
 
-def row_style(
-    process: ProcessSample | HostProcessSample, *, is_selected: bool, is_tagged: bool
-) -> Style:
+def row_style(process: ProcessSample | HostProcessSample, *, is_tagged: bool) -> Style:
     """Return the style of the row of a process."""
     if is_tagged:
-        return Style(Role.SELECTED_TAGGED if is_selected else Role.TAGGED)
-    if is_selected:
-        return Style(Role.SELECTED)
+        return TAGGED
     if process.status == 'gone' or (isinstance(process, ProcessSample) and process.is_outdated):
         return DIM
     return PLAIN
@@ -202,11 +198,10 @@ def _draw_line(
     is_child = job is not None and not line.is_job
     tagged = [each.key in listed.tagged for each in line.processes]
     is_tagged = bool(tagged) and all(tagged)
-    style = row_style(process, is_selected=line.key == listed.selected, is_tagged=is_tagged)
+    style = row_style(process, is_tagged=is_tagged)
     if line.is_job and not line.is_folded and style == PLAIN:
         style = PLAIN._replace(bold=True)
     buf.hit(area.inset(1, 0), 'process' if not line.is_job else 'job', line.key)
-    is_marked = style.role in MARKED
     is_held = (process.gpu_idle_seconds or 0) >= HELD_SECONDS
     is_own = process.is_own and not sample.host.is_superuser
     x, y = 1, area.y
@@ -224,7 +219,7 @@ def _draw_line(
         if name == 'command' and listed.scroll_x:
             text = clip_scrolled(text, listed.scroll_x, each.width)
         cell = style
-        if not is_marked and style.role is Role.TEXT:
+        if style.role is Role.TEXT:
             if name == 'user' and is_own and process.username == sample.host.username:
                 cell = Style(Role.USER, bold=True)
             elif name in ('idle', 'gpu_memory') and is_held:
@@ -233,19 +228,19 @@ def _draw_line(
             _draw_count(buf, y, columns, each, line, cell)
         else:
             draw_cell(buf, each.x, y, each, text, cell)
-    if is_marked:
-        buf.restyle(area.inset(1, 0), role=style.role)
     if is_tagged:
-        buf.write(area.x, y, TAG, Style(Role.TAGGED))
+        buf.write(area.x, y, TAG, TAGGED)
     if line.is_job:
         mark = _FOLDED if line.is_folded else _UNFOLDED
-        buf.write(x, y, mark, style if is_marked else Style(Role.KEY, bold=True))
+        buf.write(x, y, mark, Style(Role.KEY, bold=True))
     elif (  # the selected process on another device
         isinstance(listed.selected, ProcessKey)
         and process.key != listed.selected
         and process.key[:2] == listed.selected[:2]
     ):
         buf.write(x, y, _SAME_PROCESS, _SAME_STYLE)
+    if line.key == listed.selected:
+        buf.restyle(area.inset(1, 0), back=Role.SELECTED)
 
 
 def _text(placed: Placed, line: Line, model: str | None, command: str) -> str:

@@ -6,13 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nvitop.basics.masking import MASK, is_secret
-from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
 from nvitop.gui.state.app_state import AppState, EnvironState
 from nvitop.gui.state.navigation import lines_layout, shown_scroll_x
 from nvitop.gui.view.hints import draw_screen_title, shown_key
-from nvitop.gui.view.text import draw_bar_row, draw_message, draw_section
+from nvitop.gui.view.text import draw_message, draw_section
 
 if TYPE_CHECKING:
     from nvitop.owner.types import Layer
@@ -108,9 +108,8 @@ def _summary(state: AppState) -> str:
 def _draw_line(buf: Buffer, y: int, line: tuple[str, str], x: int, *, is_cursor: bool) -> None:
     name, value = (safe(text, limit=_LIMIT) for text in line)
     text = clip_scrolled(f'{name}={value}', x, buf.width - 2)
-    if is_cursor:
-        draw_bar_row(buf, y, f' {text}', Style(Role.SELECTED))
-        return
     name_cells = min(max(0, cell_width(name) - x), cell_width(text))
     buf.write(1, y, cut(text, 0, name_cells), _NAME)
     buf.write(1 + name_cells, y, cut(text, name_cells, buf.width), PLAIN)
+    if is_cursor:
+        buf.restyle(Rect(0, y, buf.width, 1), back=Role.SELECTED)

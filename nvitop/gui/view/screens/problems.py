@@ -28,11 +28,10 @@ from nvitop.health.types import value_words
 from nvitop.sampling.history import History
 from nvitop.sampling.types import STATUS
 
-_CURSOR = Style(Role.KEY, bold=True)
 #: Kinds of problems after which a device still responds.
 _WARNINGS = frozenset({'impossible', 'slow'})
 #: Cells of the marks and of the word for the severity; width of the column of subjects.
-_INDENT, _WORD, _SUBJECT, _WIDEST_SUBJECT = 4, 10, 7, 18
+_INDENT, _WORD, _SUBJECT, _WIDEST_SUBJECT = 3, 10, 7, 18
 #: Minimum width of the screen for words about the severity, and times.
 _WIDE = 60
 #: Minimum rows of the detail of the selected problem, and of a screen that has them.
@@ -99,7 +98,7 @@ def draw_problems(buf: Buffer, state: AppState, history: History) -> None:
             for x, text, style in pieces:
                 buf.write(x, y, text, style)
         if number == cursor:
-            buf.write(0, top, '►', _CURSOR)
+            buf.restyle(Rect(0, top, buf.width, len(card)), back=Role.SELECTED)
     if not lines:
         text = 'No problem matches the filter' if state.problem_query else 'No problems'
         draw_message(buf, layout.area, text, DIM)
@@ -119,7 +118,7 @@ def _card(
     where_style = text_style._replace(bold=line.is_failure)
     where, text = safe(line.where), _text(line)
     x, end = _INDENT, state.width
-    first = [(2, mark, style)]
+    first = [(1, mark, style)]
     if subject:
         first.append((x, word, style))
         x, after = (x + _WORD, subject) if line.is_failure else (x, _WORD + subject)

@@ -8,7 +8,7 @@ from typing import Sequence
 from nvitop.gui.model.columns import TREE_COLUMNS
 from nvitop.gui.model.format import brief_commands, format_count, format_gib_count
 from nvitop.gui.render.buffer import Buffer, Rect
-from nvitop.gui.render.theme import DIM, Style
+from nvitop.gui.render.theme import DIM, TAGGED, Style
 from nvitop.gui.render.width import clip_scrolled
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import tree_columns
@@ -39,8 +39,7 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
     brief = {} if scroll_x else _brief_commands(shown, tree_columns(state)[-1].width)
 
     def style_of(row: TreeRow) -> Style:
-        is_selected = row.key == state.position.key
-        return row_style(row.process, is_selected=is_selected, is_tagged=row.key in tagged)
+        return row_style(row.process, is_tagged=row.key in tagged)
 
     def command(row: TreeRow, width: int) -> Content:
         text = brief.get(row.key) or TREE_COLUMNS[-1].text(row, width)
@@ -70,11 +69,12 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
         rows,
         style_of=style_of,
         first=layout.scroll_y,
+        cursor=layout.line,
         wanted=state.tree_widths,
     )
     for line in layout.shown:
         if rows[line].key in tagged:
-            buf.write(0, layout.row_of(line), TAG, style_of(rows[line]))
+            buf.write(0, layout.row_of(line), TAG, TAGGED)
     if not rows:
         draw_message(buf, layout.area, _empty_message(state), DIM)
 
