@@ -13,8 +13,9 @@ from typing import Callable, Iterable, Iterator, Sequence
 
 from nvitop.api.device import Device
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS, METRICS_BY_NAME, PROCESS_METRICS
+from nvitop.basics.units import UNIT_NAMES
 from nvitop.console.commands import COMMANDS, NVISEL
-from nvitop.console.option_table import SETTINGS, make_parser
+from nvitop.console.option_table import KEY_TABLE, SETTINGS, SWITCH, Option, make_parser
 from nvitop.exporter.dialects import DIALECT_NAMES, DeviceRow, Observation, SeriesOptions, dialect
 from nvitop.exporter.families import make_families, owner_properties
 from nvitop.exporter.pages import PROCESS_SERIES
@@ -314,8 +315,19 @@ def process_metrics() -> Iterator[str]:
 
 def settings() -> Iterator[str]:
     """Yield the table of settings in the configuration file."""
+
+    def values(option: Option) -> str:
+        if option.arguments is SWITCH:
+            return '`true` or `false`'
+        if option.arguments is KEY_TABLE:
+            return 'a table of actions and lists of keys'
+        if option.unit:
+            return f'{UNIT_NAMES[option.unit]}, or a text such as `"90s"`'
+        choices = option.arguments.get('choices')
+        return ', '.join(map(code, choices)) if choices else 'a list of names'
+
     rows = (
-        (code(key), option.comment, option.words, option.applies)
+        (code(key), option.comment, values(option), option.applies)
         for key, option in SETTINGS.items()
     )
     yield from table(('key', 'meaning', 'value', 'applies to'), rows)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn, Sequence, TypeVar
@@ -101,11 +102,17 @@ class ArgumentParser(argparse.ArgumentParser):
         self._error_status = error_status
 
     def parse(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:
-        """Parse all arguments; exit with an error and a suggestion if one is unknown."""
+        """Parse all arguments; exit with an error and a suggestion if one is unknown.
+
+        The values of an option whose type is :func:`separated` become one tuple.
+        """
         words = list(sys.argv[1:] if arguments is None else arguments)
         parsed, unknown = self.parse_known_args(words)
         if unknown:
             self.error(self._explain(unknown[0], words))
+        for name, values in vars(parsed).items():
+            if isinstance(values, list) and all(isinstance(each, tuple) for each in values):
+                setattr(parsed, name, tuple(itertools.chain.from_iterable(values)))
         return parsed
 
     def _explain(self, word: str, words: Sequence[str]) -> str:
@@ -257,41 +264,18 @@ def add_demo(group: argparse._ActionsContainer) -> None:
     )
 
 
-def storing(
-    store: Callable[[argparse.Namespace, str, Any], None],
-) -> type[argparse.Action]:
-    """Return the action that stores values by a function, whose ValueError is shown to the user.
-
-    The function gets the namespace, the destination and the values.
-    """
-
-    class _Storing(argparse.Action):
-        def __call__(
-            self,
-            parser: argparse.ArgumentParser,
-            namespace: argparse.Namespace,
-            values: object,
-            option_string: str | None = None,
-        ) -> None:
-            try:
-                store(namespace, self.dest, values)
-            except ValueError as error:
-                parser.error(f'argument {option_string}: {error}')
-
-    return _Storing
-
-
-def _store_devices(namespace: argparse.Namespace, dest: str, words: list[str]) -> None:
-    """Add names of devices, separated by spaces or commas."""
+@checked
+def _parse_devices(text: str) -> tuple[str, ...]:
+    """Names of devices, separated by commas."""
     from nvitop.console.device_names import EXPECTED, is_device_name, split_names
 
-    names = split_names(words)
+    names = split_names(text)
     if not names:
         raise ValueError('no device given')
     for name in names:
         if not is_device_name(name):
             raise ValueError(f'expected {EXPECTED}, not {name!r}')
-    setattr(namespace, dest, (*(getattr(namespace, dest, None) or ()), *names))
+    return tuple(names)
 
 
 def add_devices(group: argparse._ActionsContainer, *names: str, more: str = '') -> None:
@@ -300,7 +284,8 @@ def add_devices(group: argparse._ActionsContainer, *names: str, more: str = '') 
         *names,
         dest='only',
         nargs='+',
-        action=storing(_store_devices),
+        action='extend',
+        type=_parse_devices,
         metavar='DEVICE',
         help='include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or '
         f'serial numbers{more}',

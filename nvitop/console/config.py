@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
+import threading
 from typing import Any, Collection, Mapping, NamedTuple
 
 from nvitop.basics.toml import TomlDocument, TomlError, suggestion
-from nvitop.console.option_table import KEY_TABLE, SETTINGS, format_value
+from nvitop.console.option_table import KEY_TABLE, SETTINGS, checked_word, format_value
 from nvitop.console.options import PRESET, Options, merge
 from nvitop.platforms import config_file
 
@@ -76,13 +78,13 @@ def parse_config(text: str, path: str, choices: Choices) -> Config:
             hint = suggestion(name, SETTINGS) or f'; known keys: {", ".join(SETTINGS)}'
             wrong[name,] = f'unknown key {name!r}{hint}'
         elif option.arguments is KEY_TABLE:
-            keys = _check_keys(name, value, choices, wrong)
+            keys = _check_keys(value, choices, wrong)
             layer.update({option.field: keys} if keys else {})
         else:
             try:
                 layer[option.field] = option.check(value, choices.get(option.key, ()))
-            except ValueError as error:
-                wrong[name,] = str(error)
+            except (ValueError, argparse.ArgumentTypeError) as error:
+                wrong[name,] = f'{option.key} {error}'
         problems += [
             f'{path}:{document.line_of(place)}: {message}' for place, message in wrong.items()
         ]
@@ -90,32 +92,32 @@ def parse_config(text: str, path: str, choices: Choices) -> Config:
 
 
 def _check_keys(
-    name: str, value: object, choices: Choices, wrong: dict[tuple[str, ...], str]
+    table: object, choices: Choices, wrong: dict[tuple[str, ...], str]
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return actions with their keys; add a message for each invalid action to ``wrong``."""
-    if not isinstance(value, dict):
-        wrong[name,] = f'{name} must be a table, not {value!r}'
+    if not isinstance(table, dict):
+        wrong['keys',] = f'keys must be a table, not {table!r}'
         return ()
-    actions = []
-    allowed, presets = choices.get(name, ()), choices.get(PRESET, ())
-    for action, keys in value.items():
-        if action == PRESET:
-            if keys in presets:
-                actions.append((action, (str(keys),)))
+    actions: dict[str, tuple[str, ...]] = {}
+    known = choices.get('keys', ())
+    for action, keys in table.items():
+        try:
+            if action == PRESET:
+                actions[action] = (checked_word(keys, choices.get(PRESET, ())),)
+            elif action in known:
+                actions[action] = _checked_keys(keys)
             else:
-                names = ', '.join(map(repr, presets))
-                wrong[name, action] = f'{action} must be one of {names}, not {keys!r}'
-            continue
-        keys = [keys] if isinstance(keys, str) else keys
-        if action not in allowed:
-            wrong[name, action] = f'unknown action {action!r}{suggestion(action, allowed)}'
-        elif isinstance(keys, list) and all(map(_is_key, keys)):
-            actions.append((action, tuple(keys)))
-        else:
-            wrong[name, action] = (
-                f'{action} must be a list of keys as shown in the help, not {keys!r}'
-            )
-    return tuple(actions)
+                wrong['keys', action] = f'unknown action {action!r}{suggestion(action, known)}'
+        except ValueError as error:
+            wrong['keys', action] = f'{action} {error}'
+    return tuple(actions.items())
+
+
+def _checked_keys(value: object) -> tuple[str, ...]:
+    keys = [value] if isinstance(value, str) else value
+    if not isinstance(keys, list) or not all(map(_is_key, keys)):
+        raise ValueError(f'must be a list of keys as shown in the help, not {value!r}')
+    return tuple(keys)
 
 
 def _is_key(text: object) -> bool:
@@ -182,14 +184,13 @@ def save_settings(path: str, values: Mapping[str, object], choices: Choices) -> 
             os.remove(target)
         return ''
     os.makedirs(folder, exist_ok=True)
-    # At once, so that the file is never half written.
-    temporary = f'{target}.{os.getpid()}.tmp'
+    # At once, so that the file is never half written. Another thread may save at the same time.
+    temporary = f'{target}.{os.getpid()}.{threading.get_ident()}.tmp'
     try:
         with open(temporary, 'w', encoding='utf-8') as file:
             file.write(_SAVED_HEADER + ''.join(lines))
         os.replace(temporary, target)
-    except OSError:
+    finally:
         if os.path.exists(temporary):
             os.remove(temporary)
-        raise
     return target

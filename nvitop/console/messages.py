@@ -34,16 +34,11 @@ def print_message(program: str, kind: Kind, text: str) -> None:
     message = f'{program}: {kind}: {printable_lines(text)}'.replace('\n', '\n  ')
     with contextlib.suppress(OSError):
         if sys.stderr.isatty():
-            label = highlighted(f'{kind}:', _COLORS[kind])
+            from nvitop.api.termcolor import colored  # most commands need none
+
+            label = colored(f'{kind}:', _COLORS[kind], attrs=('bold',))
             message = _wrapped(message).replace(f'{kind}:', label, 1)
         print(message, file=sys.stderr)
-
-
-def highlighted(text: str, color: str) -> str:
-    """Return bold text in a color of :data:`nvitop.api.termcolor.COLORS`, if standard output shows it."""
-    from nvitop.api.termcolor import colored  # most commands need none
-
-    return colored(text, color, attrs=('bold',))
 
 
 def print_messages(program: str, messages: Iterable[Message]) -> None:

@@ -8,11 +8,10 @@ table; ``docs/adding-an-option.md`` explains it.
 from __future__ import annotations
 
 import argparse
-import itertools
 from typing import Any, Collection, Mapping, NamedTuple
 
 from nvitop.basics.toml import suggestion
-from nvitop.basics.units import UNIT_NAMES, in_unit
+from nvitop.basics.units import in_unit
 from nvitop.console import options
 from nvitop.console.arguments import (
     ArgumentParser,
@@ -20,7 +19,6 @@ from nvitop.console.arguments import (
     add_general,
     duration,
     separated,
-    storing,
     whole_number,
 )
 from nvitop.console.commands import COMMANDS, command_lines
@@ -83,18 +81,6 @@ class Option(NamedTuple):
         """The explanation in the configuration file."""
         return self.key_help or self.help
 
-    @property
-    def words(self) -> str:
-        """The values in the configuration file, for the documentation."""
-        if self.arguments is SWITCH:
-            return '`true` or `false`'
-        if self.arguments is KEY_TABLE:
-            return 'a table of actions and lists of keys'
-        if self.unit:
-            return f'{UNIT_NAMES[self.unit]}, or a text such as `"90s"`'
-        choices = self.arguments.get('choices')
-        return ', '.join(f'`{word}`' for word in choices) if choices else 'a list of names'
-
     def add(self, group: argparse._ActionsContainer, default: object) -> None:
         """Add the flags; those of a switch with their opposite: ``--no-NAME``, or ``--NAME`` for ``--no-NAME``."""
         shortcuts = self.shortcuts
@@ -115,16 +101,10 @@ class Option(NamedTuple):
             )
 
     def check(self, value: Any, allowed: Collection[str] = ()) -> object:
-        """Return the value of Options for a value in TOML. Raises ValueError with the allowed values.
+        """Return the value of Options for a value in TOML; ``allowed`` are words of other packages.
 
-        ``allowed`` are the words that only another package knows.
+        Raises ValueError or ArgumentTypeError with the allowed values, but without the key.
         """
-        try:
-            return self._checked(value, allowed)
-        except (ValueError, argparse.ArgumentTypeError) as error:
-            raise ValueError(f'{self.key} {error}') from None
-
-    def _checked(self, value: Any, allowed: Collection[str]) -> object:
         if self.arguments is SWITCH:
             if not isinstance(value, bool):
                 raise ValueError(f'must be true or false, not {value!r}')
@@ -132,10 +112,10 @@ class Option(NamedTuple):
         if self.unit:
             return self.arguments['type'](value)
         if 'choices' in self.arguments:
-            return _checked_word(value, self.arguments['choices'])
+            return checked_word(value, self.arguments['choices'])
         if not isinstance(value, (list, tuple)):
             raise ValueError(f'must be a list, not {value!r}')
-        names = tuple(_checked_word(item, allowed) for item in value)
+        names = tuple(checked_word(item, allowed) for item in value)
         if not names:
             raise ValueError(f'must name at least one of {", ".join(allowed)}')
         if len(set(names)) < len(names):
@@ -147,17 +127,12 @@ class Option(NamedTuple):
         return in_unit(value, self.unit) if self.unit else format_value(value)
 
 
-def _checked_word(value: object, allowed: Collection[str]) -> str:
+def checked_word(value: object, allowed: Collection[str]) -> str:
+    """Return one of the allowed words; raise ValueError with these if it is none."""
     if isinstance(value, str) and value in allowed:
         return value
     hint = suggestion(value, allowed) if isinstance(value, str) else ''
     raise ValueError(f'must be one of {", ".join(allowed)}, not {value!r}{hint}')
-
-
-def _store_mode(namespace: argparse.Namespace, dest: str, mode: str | None) -> None:
-    namespace.monitor = True
-    if mode is not None:  # otherwise the configuration file sets it
-        setattr(namespace, dest, mode)
 
 
 def _split(text: str) -> tuple[str, ...]:
@@ -169,7 +144,7 @@ def _split(text: str) -> tuple[str, ...]:
 GROUPS: dict[str, tuple[Option, ...]] = {
     'general': (
         Option('once', SWITCH, ('-1', '--once'), 'print a report and exit'),
-        Option('mode', {'choices': options.MODES, 'nargs': '?', 'action': storing(_store_mode)}, ('-m', '--monitor'), 'run the monitor with GPUs in this form: a row of as many lines as fit (auto), of one line (compact), or the classic table (full), which -1 -m full prints too',
+        Option('mode', {'choices': options.MODES, 'nargs': '?'}, ('-m', '--monitor'), 'run the monitor with GPUs in this form: a row of as many lines as fit (auto), of one line (compact), or the classic table (full), which -1 -m full prints too',
                'mode', 'form of the GPUs: auto, compact (a line each) or full (the classic table)'),
         Option('interval', {'type': duration(*options.INTERVALS), 'metavar': 'TIME'}, ('--interval',), 'measure every TIME, such as 5 or 500ms; at least 250ms (default: devices 1s, processes 2s)',
                'interval', 'time between samples, at least 0.25 s (default: devices 1 s, processes 2 s)', applies='monitor', unit='s'),
@@ -263,14 +238,9 @@ def make_parser() -> ArgumentParser:
             flag,
             nargs=count,
             metavar='PERCENT',
-            action=storing(lambda *_: None),
+            action=_Ignored,
             help='accepted for nvitop 1, without effect: each metric has one color',
         )
-    _add_configuration(parser)
-    return parser
-
-
-def _add_configuration(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         'configuration (options such as --no-readonly and --unicode override the file)'
     )
@@ -282,6 +252,12 @@ def _add_configuration(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='print the effective configuration as a commented file and exit',
     )
+    return parser
+
+
+class _Ignored(argparse.Action):
+    def __call__(self, *_: object, **__: object) -> None:
+        """Store nothing."""
 
 
 #: Process filters that no process can match together.
@@ -303,10 +279,10 @@ def parse_arguments(arguments: list[str] | None = None) -> options.Invocation:
     if layer.get('demo') in [command.name for command in COMMANDS]:
         name = layer['demo']
         parser.error(f'{name!r} must be the first argument: nvitop {name} --demo ...')
-    for name in ('users', 'pids'):
-        given = layer.get(name)
-        if isinstance(given, list):
-            layer[name] = tuple(itertools.chain.from_iterable(given))
+    if 'mode' in layer:
+        layer['monitor'] = True
+        if layer['mode'] is None:  # the configuration file sets it
+            del layer['mode']
     config = layer.pop('config', None)
     return options.Invocation(
         config=config if isinstance(config, str) else None,

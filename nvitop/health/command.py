@@ -20,7 +20,7 @@ from nvitop.console.arguments import (
     add_general,
     checked,
     duration,
-    storing,
+    separated,
     whole_number,
 )
 from nvitop.console.driver import simulate
@@ -245,12 +245,11 @@ def _expected(text: str) -> int | None:
     return None if text == 'auto' else whole_number(0, 1024)(text)
 
 
-def _store_kinds(namespace: argparse.Namespace, dest: str, words: list[str]) -> None:
-    kinds = [kind for word in words for kind in word.replace(',', ' ').split()]
-    for kind in kinds:
-        if kind not in KINDS:
-            raise ValueError(f'unknown kind {kind!r}; expected {", ".join(KINDS)}')
-    setattr(namespace, dest, (*(getattr(namespace, dest, None) or ()), *kinds))
+@checked
+def _kind(text: str) -> str:
+    if text not in KINDS:
+        raise ValueError(f'unknown kind {text!r}; expected {", ".join(KINDS)}')
+    return text
 
 
 def make_parser() -> ArgumentParser:
@@ -271,7 +270,8 @@ def make_parser() -> ArgumentParser:
     text = 'ignore findings that are less severe (default: warning)'
     add('--fail-on', choices=('warning', 'critical'), default='warning', help=text)
     text = 'ignore these kinds of findings, such as pcie_link'
-    add('--ignore', nargs='+', action=storing(_store_kinds), default=(), metavar='KIND', help=text)
+    kinds = separated(_kind)
+    add('--ignore', nargs='+', action='extend', type=kinds, default=[], metavar='KIND', help=text)
     text = (
         'finish within TIME, such as 5 or 500ms, even if the driver hangs '
         f'(default: {TIMEOUT_SECONDS:g}s)'

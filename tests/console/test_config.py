@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
+import threading
 
 import pytest
 
@@ -172,7 +174,9 @@ def options_of(path: pathlib.Path) -> Options:
 
 def save_all(path: pathlib.Path, **values: object) -> str:
     given = {**VALUES, 'theme': 'light', 'columns': ('pid', 'encoder', 'command'), **values}
-    return save(SaveSettings(tuple(given.items())), str(path)).path
+    saved = save(SaveSettings(tuple(given.items())), str(path))
+    assert not saved.error
+    return saved.path
 
 
 def test_last_choice_wins_and_the_configuration_file_is_left_alone(config: pathlib.Path) -> None:
@@ -198,6 +202,24 @@ def test_folder_is_created_and_errors_are_reported(tmp_path: pathlib.Path) -> No
     result = save(SaveSettings((('theme', 'mono'),)), str(tmp_path / 'file' / 'config.toml'))
     assert result.error
     assert 'no configuration file' in save(SaveSettings(()), None).error
+
+
+def test_two_threads_may_save_at_the_same_time(
+    config: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = os.replace
+
+    def replace_later(source: str, target: str) -> None:
+        monkeypatch.setattr(os, 'replace', replace)
+        other = threading.Thread(target=save_all, args=(config,), kwargs={'theme': 'dark'})
+        other.start()
+        other.join()
+        replace(source, target)
+
+    monkeypatch.setattr(os, 'replace', replace_later)
+    assert save_all(config, theme='mono')
+    assert options_of(config).theme == 'mono'
+    assert len(list(config.parent.iterdir())) == 2
 
 
 def test_printed_configuration_names_the_origin_of_each_value(

@@ -29,7 +29,7 @@ nvitop run --wait abc true                --wait: must be a duration
 nvisel -G 200                             must be a whole number from 0 to 100
 nvitop --interval 0                       --interval: must be from 0.25
 nvitop --columns pid,usr -1               not 'usr'; did you mean 'user'?
-nvitop -o x                               -o: expected an index
+nvitop -o x                               --id: expected an index
 nvitop -o 9 -1                            unknown device '9': this machine has GPUs 0 to 7
 nvitop -o 0:1 -1                          GPU 0 has no MIG devices
 nvitop -C -G                              exclude each other

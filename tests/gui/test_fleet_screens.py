@@ -23,6 +23,7 @@ from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor import first_state
 from nvitop.gui.render.theme import Role
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.bindings import ALL_SCREENS, USUAL
 from nvitop.gui.state.events import FleetArrived, FleetFailed, KeyPressed, MousePressed, OpenHost
 from nvitop.gui.state.keymap import rebind
 from nvitop.gui.state.lists import list_sort
@@ -302,6 +303,8 @@ def test_keys_of_the_configuration_file_apply() -> None:
     assert update_fleet(state, KeyPressed('o'))[0].frozen is not None
     assert ' x Users ' in draw_frame(state, History()).lines()[-1]
     assert rebind({'quit': []}, FLEET_KEYS)[0] is FLEET_KEYS
+    # Keys of the fleet's own screens are not among those of the monitor.
+    assert not [each.name for each in USUAL.bindings if not each.screens <= ALL_SCREENS]
 
 
 class CountingSource(DemoSource):
