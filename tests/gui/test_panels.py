@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from nvitop.basics.units import GiB
 from nvitop.gui.model.choices import GraphState, MainState, ProcessFilter, Screen, Sort, ViewState
 from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths
+from nvitop.gui.model.device_columns import DEVICE_COLUMNS, LINE_FACTS
 from nvitop.gui.model.device_rows import answers, device_rows, fold_free
 from nvitop.gui.model.main_rows import DEVICE_FRAME, MainRows, full_height, main_rows
 from nvitop.gui.model.table import Item, fit
@@ -25,6 +26,7 @@ from nvitop.gui.state.lists import panel_rows, relist
 from nvitop.gui.state.process_rows import fold, group_by_job, job_key
 from nvitop.gui.view.charts import Ruler
 from nvitop.gui.view.frame import draw_frame
+from nvitop.gui.view.panels import device
 from nvitop.gui.view.panels.device import DeviceView, draw_devices
 from nvitop.gui.view.panels.device_full import draw_full_devices
 from nvitop.gui.view.panels.process import Limits, ProcessView, draw_processes
@@ -80,6 +82,31 @@ def test_columns_without_any_value_give_up_their_place() -> None:
     assert not {'TEMP', 'POWER', 'NAME'} & {*heading}
     other = gpu(1, 'B', temperature_celsius=30)
     assert {'TEMP', 'NAME'} <= {*panel(machine(silent, other), 160).lines()[1].split()}
+
+
+@pytest.mark.parametrize('size', [3, 17])
+def test_size_of_a_column_or_fact_in_its_table_is_its_width_on_the_screen(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known: dict[str, Any] = {'memory_temperature_celsius': 50, 'memory_utilization_percent': 9}
+    sample = machine(*(gpu(i, 'AB'[i], fan_speed_percent=40, **known) for i in (0, 1)))
+
+    def widths(lines: int) -> set[int]:
+        text = '\n'.join(panel(sample, 200, lines, history=History()).lines())
+        return {len(run) for run in re.findall('x+', text)}
+
+    marked: dict[str, Any] = {'sizes': (size,), 'text': lambda *_: (('x' * 99, PLAIN),)}
+    for name in [column.name for column in DEVICE_COLUMNS]:
+        columns = [c._replace(**marked) if c.name == name else c for c in DEVICE_COLUMNS]
+        with monkeypatch.context() as patch:
+            patch.setattr(device, 'DEVICE_COLUMNS', columns)
+            assert widths(1) == {size}, name
+    for name, facts in LINE_FACTS.items():
+        for number in range(len(facts)):
+            changed = [f._replace(**marked) if f is facts[number] else f for f in facts]
+            with monkeypatch.context() as patch:
+                patch.setattr(device, 'LINE_FACTS', {**LINE_FACTS, name: changed})
+                assert widths(5) == {size}, facts[number].name
 
 
 def test_ruler_names_times_that_are_complete_and_a_chosen_metric() -> None:
@@ -236,16 +263,15 @@ def test_facts_are_below_their_columns_and_those_that_a_model_lacks_are_left_out
     first = gpu(0, 'A', memory_utilization_percent=None, memory_temperature_celsius=50)
     second = gpu(1, 'B', memory_utilization_percent=9, fan_speed_percent=56)
     second = second._replace(info=second.info._replace(temperature_slowdown_threshold_celsius=89))
-    lines = panel(machine(first, second), 120, 4).lines()
+    lines = panel(machine(first, second), 120, 5).lines()
     state, user, util = (lines[1].index(title) for title in ('STATE', 'USER', 'UTIL'))
     assert lines[3][state:].startswith('40°C ')
-    assert lines[4].strip('│ ') == 'mem 50°C'
-    assert lines[7][state:].startswith('40/89°C ')
-    assert lines[7][user:].startswith('110/700 W ')
-    assert lines[7][: util + 4].endswith(' 1410 MHz')
-    assert lines[8].split() == ['│', 'mem', 'bw', '9%', '│']
-    assert lines[8].index('mem bw') == user
-    assert lines[9].strip('│ ') == 'fan 56%'
+    assert [lines[y].strip('│ ') for y in (4, 5, 6)] == ['mem 50°C', '', '']
+    assert lines[8][state:].startswith('40/89°C ')
+    assert lines[8][user:].startswith('110/700 W ')
+    assert lines[8][: util + 4].endswith(' 1410 MHz')
+    assert lines[9].split() == ['│', 'fan', '56%', 'mem', 'bw', '9%', '│']
+    assert lines[9].index('mem bw') == user
 
 
 def test_problem_others_and_advice_are_below_the_job_and_not_below_the_bar() -> None:
@@ -264,7 +290,8 @@ def test_problem_others_and_advice_are_below_the_job_and_not_below_the_bar() -> 
         text = ' '.join(line.strip('│ ') for line in drawn[lines + 3 :])
         assert lines < 3 or 'reset -i 1)' in text
         assert lines < 6 or 'Running work is not affected' in text
-        assert lines < 6 or drawn[lines + 4][job:].startswith('also ann 2.0 GiB ')
+        assert lines < 6 or drawn[lines + 6][job:].startswith('also ann 2.0 GiB ')
+        assert lines < 4 or not drawn[-1].strip('│ ')
 
 
 def test_unknown_user_and_unknown_severity_are_no_guess_and_no_warning() -> None:

@@ -3,17 +3,17 @@
 
 A row of one line and, if there is room, a row of three::
 
-     GPU STATE    USER           JOB                           MEM GiB  UTIL  TEMP      POWER    ┬60s     ┬30s     now
-       5! busy     bob +1         docker 4e7c20d9b8a1  ▇▇▇▇▎░░░░    34.2   32%  41°C  265/700 W  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂▂▃▂▃▂▂
+     GPU STATE    USER           JOB                            MEM GiB  UTIL  TEMP      POWER    ┬60s     ┬30s     now
+       5! busy     bob +1         docker 4e7c20d9b8a1  ▇▇▇▇░░░░    34.2   32%  41°C  265/700 W  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂▂▃▂▃▂▂
 
-       5! busy     bob +1         docker 4e7c20d9b8a1  ▇▇▇▇▎░░░░    34.2   32%  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂
-          41°C     265/700 W      1980 MHz  row remapping pending        █████████████████
-          fan 40%  mem temp 52°C                                         █████████████████
+       5! busy     bob +1         docker 4e7c20d9b8a1  ▇▇▇▇░░░░    34.2   32%  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂
+          41°C     265/700 W      pending row remapping        1980 MHz  █████████████████
+          mem 52°C mem bw 14%     Reset it when convenient               █████████████████
 """
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, NamedTuple, Sequence, Tuple
+from typing import Callable, Iterable, Mapping, Sequence, Tuple
 
 from nvitop.basics.metrics import METRICS_BY_NAME, Metric
 from nvitop.basics.units import GiB
@@ -151,8 +151,10 @@ def _power(row: GpuRow, width: int) -> Pieces:
     if usage is None:
         return () if row.device.key.is_mig else ((fmt.NOT_AVAILABLE, DIM),)
     text = f'{usage / 1000:.0f}'
-    bound = f'/{limit / 1000:.0f} W' if limit else ' W'
-    return ((text, PLAIN), (bound if len(text) + len(bound) <= width else ' W', DIM))
+    bound = f'{limit / 1000:.0f}' if limit else ''
+    if not bound or 2 * len(bound) + len('/ W') > width:
+        return ((text, PLAIN), (' W', DIM))
+    return ((f'{text:>{len(bound)}}', PLAIN), (f'/{bound} W', DIM))
 
 
 def _clock(row: GpuRow, _: int) -> Pieces:
@@ -193,44 +195,46 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
 DEVICE_COLUMNS_BY_NAME = {column.name: column for column in DEVICE_COLUMNS}
 
 
-class LineFact(NamedTuple):
-    """A fact below the first line of a GPU, in a column of that line."""
-
-    #: The name of the column.
-    below: str
-    width: int
-    text: Callable[[GpuRow, int], Pieces]
-    metric: str
-    align: str = '<'
+def _fact(
+    metric: str, size: int, text: Callable[[GpuRow, int], Pieces], align: str = '<'
+) -> Column:
+    return Column(metric, '', (size,), '', text, align, metrics=(metric,))
 
 
 def _words(label: str, text_of: Callable[[DeviceSample], str]) -> Callable[[GpuRow, int], Pieces]:
-    def pieces(row: GpuRow, _: int) -> Pieces:
-        return ((f'{label} ', DIM), *_value(text_of(row.device)))
-
-    return pieces
+    return lambda row, _: ((f'{label} ', DIM), *_value(text_of(row.device)))
 
 
-#: Facts below the row of a GPU, from the second line down in each column.
-LINE_FACTS: tuple[LineFact, ...] = (
-    LineFact('state', 7, _temperature, 'temperature'),
-    LineFact('state', 8, _words('mem', lambda device: fmt.format_measured('°C', device.memory_temperature_celsius)), 'memory_temperature'),
-    LineFact('state', 8, _words('fan', lambda device: fmt.format_share(device.fan_speed_percent)), 'fan_speed'),
-    LineFact('user', 11, _power, 'power_usage', '>'),
-    LineFact('user', 10, _words('mem bw', lambda device: fmt.format_share(device.memory_utilization_percent)), 'memory_utilization'),
-    LineFact('utilization', 8, _clock, 'sm_clock', '>'),
-)  # fmt: skip
-_LINE_METRICS = frozenset(fact.metric for fact in LINE_FACTS)
+# fmt: off
+#: Facts of a GPU below a column, from its second line down.
+LINE_FACTS: Mapping[str, tuple[Column, ...]] = {
+    'state': (
+        _fact('temperature', 8, _temperature),
+        _fact('memory_temperature', 8, _words('mem', lambda device: fmt.format_measured('°C', device.memory_temperature_celsius))),
+        _fact('fan_speed', 8, _words('fan', lambda device: fmt.format_share(device.fan_speed_percent))),
+    ),
+    'user': (
+        _fact('power_usage', 11, _power),
+        _fact('memory_utilization', 11, _words('mem bw', lambda device: fmt.format_share(device.memory_utilization_percent))),
+    ),
+    'utilization': (_fact('sm_clock', 8, _clock, '>'),),
+}
+# fmt: on
+_LINE_METRICS = {fact.name for facts in LINE_FACTS.values() for fact in facts}
+#: Texts in rows with several lines, which have room for the problem below.
 _TALL_TEXTS: dict[str, Callable[[GpuRow, int], Pieces]] = {
     'state': lambda row, width: ((clip(row.word, width, ''), row.word_style),),
     'memory_bar': lambda row, width: _memory_bar(row, width, is_alone=True),
 }
-#: Columns of rows with several lines, which have the facts and the problem below.
-TALL_COLUMNS: tuple[Column, ...] = tuple(
-    column._replace(text=_TALL_TEXTS.get(column.name, column.text))
-    for column in DEVICE_COLUMNS
-    if not column.metrics or not _LINE_METRICS.issuperset(column.metrics)
-)
+
+
+def tall_columns(columns: Sequence[Column]) -> list[Column]:
+    """Return the columns of rows with several lines: without the metrics that are below."""
+    return [
+        column._replace(text=_TALL_TEXTS.get(column.name, column.text))
+        for column in columns
+        if not column.metrics or not _LINE_METRICS.issuperset(column.metrics)
+    ]
 
 
 def state_text(row: GpuRow) -> str:
@@ -246,12 +250,6 @@ def device_widths(rows: Iterable[GpuRow]) -> dict[str, int]:
         for name, text in zip(widths, texts):
             widths[name] = max(widths[name], cell_width(text))
     return widths
-
-
-def power_width(rows: Iterable[GpuRow]) -> int:
-    """Return the width of the power of any of these devices and of its limit: ``614/700 W``."""
-    limit = max([(row.device.power_limit_mw or 0) // 1000 for row in rows])
-    return 2 * len(str(limit)) + 3
 
 
 def value_of(device: DeviceSample, metric: str) -> float | None:

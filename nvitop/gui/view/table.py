@@ -76,7 +76,7 @@ def draw_table(
     widths = {
         column.name: max(
             [cell_width(column.title)]
-            + [_cells(column.text(row, column.sizes[-1])) for row in rows]
+            + [content_width(column.text(row, column.sizes[-1])) for row in rows]
         )
         for column in columns
         if len(column.sizes) > 1 and column.sizes[-1]
@@ -93,7 +93,7 @@ def draw_table(
     return placed
 
 
-def _cells(content: Content) -> int:
+def content_width(content: Content) -> int:
     if isinstance(content, str):
         return cell_width(content)
     return sum(cell_width(text) for text, _ in content)

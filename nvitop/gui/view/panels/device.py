@@ -15,23 +15,22 @@ from nvitop.gui.model.device_columns import (
     DEVICE_COLUMNS,
     DEVICE_COLUMNS_BY_NAME,
     LINE_FACTS,
-    TALL_COLUMNS,
     Pieces,
     device_widths,
     facts_of,
     is_known,
     metric_style,
     metrics_of,
-    power_width,
+    tall_columns,
     top_of,
     value_of,
 )
 from nvitop.gui.model.device_rows import GpuRow, model_text, why_silent
 from nvitop.gui.model.main_rows import DEVICE_FRAME, FACT_LABEL, FACT_WIDTH, MainRows, is_tall
-from nvitop.gui.model.table import Item, Placed, place
+from nvitop.gui.model.table import Column, Item, Placed, place
 from nvitop.gui.render.buffer import CLASSIC, Buffer, Cells, Rect, inside
 from nvitop.gui.render.theme import DIM, HEADING, IDLE, PLAIN, TITLE, WARNING, Role, Style
-from nvitop.gui.render.width import cell_width, clip, safe, wrap
+from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.state.process_rows import is_on
 from nvitop.gui.view.charts import (
     MetricLine,
@@ -42,7 +41,7 @@ from nvitop.gui.view.charts import (
     history_x,
     round_top,
 )
-from nvitop.gui.view.table import draw_cell, draw_headings
+from nvitop.gui.view.table import content_width, draw_cell, draw_headings
 from nvitop.gui.view.text import draw_border, draw_uprights
 from nvitop.health import KINDS
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
@@ -126,49 +125,63 @@ def _window(panel: MainRows, room: int, selected: DeviceKey | None) -> tuple[int
 
 def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) -> tuple[Placed, ...]:
     """Place the columns. Texts have room for the longest one, in steps, so that columns rarely move."""
-    gpus = [row.device for row in rows if row.device.status == 'ok']
-    names = {row.device.info.name for row in rows if not row.device.key.is_mig} - {None}
-    has_migs = any(row.device.key.is_mig for row in rows)
-    all_columns = list(DEVICE_COLUMNS if lines == 1 else TALL_COLUMNS)
-    if has_migs:
-        # Their bars are right below each other.
-        at = next(i for i, each in enumerate(all_columns) if each.name == 'memory_bar')
-        all_columns[at] = DEVICE_COLUMNS_BY_NAME['memory_bar']
-        if len(names) < 2:
-            at = next(i for i, each in enumerate(all_columns) if each.name == 'name')
-            all_columns[at] = all_columns[at]._replace(text=_profile)
-    widest = shown.widths or device_widths(rows)
-    jobs = widest['job']
-    columns = [
-        column._replace(
-            title='' if column.name == 'job' and not jobs else column.title,
-            gap=min(column.gap, 1) if width < CLASSIC else column.gap,
-        )
-        for column in all_columns
-        if not (column.name == 'history' and shown.ruler is None)
-        and (
-            not gpus
-            or not column.metrics
-            or any(is_known(gpu, name) for gpu in gpus for name in column.metrics)
-        )
-    ]
-    # The power is below the user, and the bandwidth below that.
-    least = 8 if lines == 1 else max(8 if lines == 2 else 10, power_width(rows))
+    columns = _columns(rows, lines, has_history=shown.ruler is not None)
+    widest = dict(shown.widths or device_widths(rows))
+    widest['name'] = max(
+        [
+            content_width(c.text(row, c.sizes[-1]))
+            for c in columns
+            if c.name == 'name'
+            for row in rows
+        ],
+        default=0,
+    )
+    if lines == 1:
+        least = {'state': 10, 'user': 8, 'job': 8 if widest['job'] else 0}
+    else:  # the problem is below the job
+        widest['state'] = widest['word']
+        least = {'job': min(40, max(24, width // 5 + 1))}
+        for name, facts in _facts(rows, lines).items():
+            least[name] = max(fact.sizes[0] for fact in facts)
     wanted = {
-        'name': _rounded(
-            max(
-                [cell_width(_name_of(r)) for r in rows if r.device.key.is_mig or len(names) > 1],
-                default=0,
-            )
-        ),
-        'state': _rounded(widest['state'], 10) if lines == 1 else _rounded(widest['word'], 8),
-        # The problem and facts are below.
-        'user': _rounded(widest['user'], least),
-        'job': _rounded(jobs, min(40, max(24, width // 5 + 1)) if lines > 1 else 8 if jobs else 0),
-        'power': power_width(rows),
+        column.name: _rounded(widest[column.name], least.get(column.name, 0))
+        for column in columns
+        if column.name in widest and len(column.sizes) > 1
     }
+    if not widest['job']:
+        columns = [each._replace(title='') if each.name == 'job' else each for each in columns]
+    if width < CLASSIC:
+        columns = [column._replace(gap=min(column.gap, 1)) for column in columns]
     # The index is above those of the processes.
     return place(columns, Cells(1, inside(width).right - 1), wanted)
+
+
+def _columns(rows: Sequence[GpuRow], lines: int, *, has_history: bool) -> list[Column]:
+    """Return the columns of rows with this many lines that have values."""
+    gpus = [row.device for row in rows if row.device.status == 'ok']
+    names = {row.device.info.name for row in rows if not row.device.key.is_mig} - {None}
+    changed: dict[str, Column] = {}
+    if any(row.device.key.is_mig for row in rows):
+        # Their bars are right below each other.
+        changed['memory_bar'] = DEVICE_COLUMNS_BY_NAME['memory_bar']
+    if len(names) < 2:
+        changed['name'] = DEVICE_COLUMNS_BY_NAME['name']._replace(text=_profile)
+    return [
+        changed.get(column.name, column)
+        for column in (DEVICE_COLUMNS if lines == 1 else tall_columns(DEVICE_COLUMNS))
+        if (has_history or column.name != 'history') and (not gpus or _has_value(column, gpus))
+    ]
+
+
+def _has_value(column: Column, gpus: Sequence[DeviceSample]) -> bool:
+    return not column.metrics or any(is_known(gpu, name) for gpu in gpus for name in column.metrics)
+
+
+def _facts(rows: Sequence[GpuRow], lines: int) -> dict[str, list[Column]]:
+    """Return the facts below each column of rows with this many lines: those that any of the GPUs has."""
+    gpus = [row.device for row in rows]
+    known = {name: [f for f in facts if _has_value(f, gpus)] for name, facts in LINE_FACTS.items()}
+    return {name: facts[: lines - 1] for name, facts in known.items() if facts and lines > 1}
 
 
 def _rounded(width: int, least: int = 0) -> int:
@@ -301,49 +314,45 @@ def _draw_facts_below(
     rows: Sequence[GpuRow],
     right: int,
 ) -> None:
-    """Draw facts below the columns of the first line, and the problem below the job.
-
-    A fact that no GPU has is left out, and the next one of its column takes its place. What to do about
-    the problem covers the last facts.
-    """
+    """Draw facts below the columns of the first line, and words about the GPU below its job."""
     if area.is_empty:
         return
     # Other models may report what this one doesn't.
-    alike = [each for each in rows if _model_of(each) == _model_of(row)]
-    places = {each.column.name: each for each in columns}
-    x, end = places['state'].x, right
-    bar = places['memory_bar'].x - 1 if 'memory_bar' in places else end
-    advice: list[str] = []
-    if row.advice and row.is_wrong and area.height > 1:
-        # Above the bar of the next GPU only if there is no other way.
-        brief, dot, rest = row.advice.partition('. ')
-        narrow = [wrap(text, bar - x) for text in (row.advice, brief)]
-        if dot:  # each sentence in lines of its own
-            narrow.insert(0, [*wrap(f'{brief}.', bar - x), *wrap(rest, bar - x)])
-        wide = wrap(brief, right - x, area.height - 1)
-        advice = next((lines for lines in narrow if len(lines) < area.height), wide)
-    bottom = area.bottom - len(advice)
-    for number, line in enumerate(advice, bottom):
-        buf.write(x, number, line, DIM)
-    used = dict.fromkeys(places, area.y)
-    for fact in LINE_FACTS:
-        place, y = places.get(fact.below), used.get(fact.below, bottom)
-        if place is None or y >= bottom or not any(is_known(r.device, fact.metric) for r in rows):
-            continue
-        used[fact.below] += 1
-        width = power_width(rows) if fact.metric == 'power_usage' else fact.width
-        start = place.right - width if place.column.align == '>' else place.x
-        width = min(width, right - start)
-        if any(is_known(each.device, fact.metric) for each in alike):
-            cell = Placed(place.column._replace(align=fact.align), start, width)
-            draw_cell(buf, start, y, cell, fact.text(row, width), PLAIN)
-        if y == area.y:
-            x, end = (x, start - 1) if place.column.align == '>' else (start + width + 2, end)
-    x = places['job'].x if 'job' in places else x
-    text, style = _problem_that_fits(row, max(0, bar - x), max(0, end - x))
-    buf.write(x, area.y, text, style)
-    if row.others and area.y + 1 < bottom:
-        buf.write(x, area.y + 1, clip(f'also {", ".join(row.others)}', max(0, end - x)), DIM)
+    facts = _facts([each for each in rows if _model_of(each) == _model_of(row)], 1 + area.height)
+    left, end = 0, right
+    for each in columns:
+        for y, fact in enumerate(facts.get(each.column.name, ()), area.y):
+            width = fact.sizes[0]
+            x = each.x if fact.align == '<' else each.right - width
+            draw_cell(buf, x, y, Placed(fact, x, width), fact.text(row, width), PLAIN)
+            if fact.align == '<':
+                left = max(left, x + width + 2)
+            else:
+                end = x - 1
+        if each.column.name == 'job':
+            left = each.x
+    places = {each.column.name: each.x for each in columns}
+    bar = places.get('memory_bar', right + 1) - 1
+    text, style = _problem_that_fits(row, max(0, bar - left), max(0, end - left))
+    buf.write(left, area.y, text, style)
+    # High rows without facts in their last line leave it empty, so that those of all GPUs look alike.
+    room = area.height - 1 if area.height > 2 else area.height
+    count = max([room, *map(len, facts.values())]) - 1
+    words: list[str] = []
+    if row.others:
+        words = [clip(f'also {", ".join(row.others)}', max(0, right - left))]
+    if row.advice and row.is_wrong:
+        sentences = row.advice.replace('. ', '.\n').splitlines()
+        brief = [sentences[0].rstrip('.')]
+        # Over the facts if there is no other way.
+        for texts, x in ((sentences, left), (brief, left), (brief, places['state'])):
+            lines = [line for text in texts for line in wrap(text, max(1, right - x))]
+            if len(lines) <= count:
+                break
+        words = [pad(line, right - x) for line in lines] + words
+        left = x
+    for y, line in enumerate(words[:count], area.y + 1):
+        buf.write(left, y, line, DIM)
 
 
 def _model_of(row: GpuRow) -> tuple[str | None, bool, bool]:
