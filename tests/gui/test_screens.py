@@ -343,8 +343,10 @@ def test_wide_help_has_columns_of_whole_groups() -> None:
 def test_help_has_each_binding_once_those_of_the_screen_first(here: Screen, first: str) -> None:
     groups = key_groups(MONITOR, BINDINGS, here)
     assert next(iter(groups)) == first
-    listed = [each for found in groups.values() for each in found]
-    assert len(listed) == len([each for each in BINDINGS if each.help])
+    listed = [each.help for found in groups.values() for each in found]
+    assert sorted('; '.join(listed).split('; ')) == sorted(b.help for b in BINDINGS if b.help)
+    for found in groups.values():
+        assert len({each.keys for each in found}) == len(found)
     are_own = [all(here in each.screens for each in found) for found in groups.values()]
     assert are_own == sorted(are_own, reverse=True)
     assert not any(

@@ -131,7 +131,7 @@ def _sort_bindings() -> Iterator[Binding]:
             if screen is Screen.MAIN:
                 text, group = f'sort by {each.describe(reverse=False)}', ''
             if each.name == 'natural':
-                text = 'sort by GPU, user and PID (default)'
+                text = 'sort by GPU, user, PID (default)'
             yield from sorting(each, sort_list, screen, each.title, text, group=group)
 
 
@@ -162,15 +162,15 @@ BINDINGS: tuple[Binding, ...] = (
     moving(('Right', 'Alt-l'), 'scroll-right', partial(navigation.move_sideways, steps=1), 'scroll long lines to the right', _WIDE),
     moving(('Ctrl-A', '^'), 'scroll-begin', partial(navigation.move_sideways, steps=-navigation.MAX_SCROLL), 'beginning of long lines', _WIDE),
     moving(('Ctrl-E', '$'), 'scroll-end', partial(navigation.move_sideways, steps=navigation.MAX_SCROLL), 'end of long lines', _WIDE),
-    moving(('Esc',), 'clear', actions.clear, 'clear filter, selection, GPU, pause', _PROCESSES, hint='clear', is_pointless=lambda state: not (state.query or state.main.selected_device or navigation.tree_tags(state))),
+    moving(('Esc',), 'clear', actions.clear, 'clear filter, selection, pause', _PROCESSES, hint='clear', is_pointless=lambda state: not (state.query or state.main.selected_device or navigation.tree_tags(state))),
     # processes
-    Binding(('Space',), 'tag', actions.tag, 'tag the process, go to the next', _PROCESSES, PROCESS, hint='tag', needs=(actions.need_taggable,), is_pointless=lambda state: current_line(state) is None),
+    Binding(('Space',), 'tag', actions.tag, 'tag it, and go to the next', _PROCESSES, PROCESS, hint='tag', needs=(actions.need_taggable,), is_pointless=lambda state: current_line(state) is None),
     Binding(('x',), 'tag-subtree', navigation.tag_subtree, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(actions.need_process,)),
     _signal(('Ctrl-C', 'I'), 'interrupt', 'SIGINT', 'interrupt'),
     _signal(('T', 'F9'), 'terminate', 'SIGTERM', 'terminate'),
     _signal(('K',), 'kill', 'SIGKILL', 'kill'),
     *(Binding((dialog.SIGNAL_KEYS[name],), f'choose-{name.lower()}', partial(dialog.ask_for_signal, signal=name), name, _SIGNAL, PROCESS) for name in dialog.SIGNALS[3:]),
-    Binding(('Enter',), 'send-signal', dialog.confirm, 'send the signal to all of the list', _SIGNAL, PROCESS, hint='send', is_signal=True),
+    Binding(('Enter',), 'send-signal', dialog.confirm, 'send the signal to all listed', _SIGNAL, PROCESS, hint='send', is_signal=True),
     Binding(('Left', 'Shift-Tab'), 'previous-signal', partial(dialog.next_signal, step=-1), 'previous signal', _SIGNAL, PROCESS, hint='choose'),
     Binding(('Right', 'Tab'), 'next-signal', partial(dialog.next_signal, step=1), 'next signal', _SIGNAL, PROCESS),
     Binding(('p',), 'signal-parent', dialog.ask_about_parent, 'the parent of a zombie instead', _SIGNAL, PROCESS, hint='parent', needs=(dialog.need_parent,)),
@@ -182,14 +182,14 @@ BINDINGS: tuple[Binding, ...] = (
     # screens
     *opening(('t', 'F5'), Screen.TREE, 'tree of processes', _MAIN | _USERS, 'tree'),
     *opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (actions.need_processes_here, actions.need_shown_process, actions.need_no_job)),
-    *opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (actions.need_process, actions.need_no_job), waits=True),
-    Binding(('Enter',), 'fold', navigation.turn_job, 'fold or unfold the selected job', _MAIN, PROCESS, hint='fold', needs=(actions.need_job,)),
-    Binding(('Enter',), 'show-page', navigation.toggle_page, 'page of the selected GPU', _MAIN, SCREEN, hint='GPU page', needs=(actions.need_device,), waits=True, hint_in=lambda state: 'all GPUs' if state.main.shows_page else 'GPU page'),
-    Binding(('u', 'U'), 'sum-by-owner', actions.sum_by_owner, 'by job, pod or container, or by user', _USERS, SCREEN, hint='by job', hint_in=lambda state: 'by user' if state.sums_by_owner else 'by job'),
+    *opening(('Enter',), Screen.METRICS, 'process: graphs', _MAIN, 'graphs', (actions.need_process, actions.need_no_job), waits=True),
+    Binding(('Enter',), 'fold', navigation.turn_job, 'job: fold', _MAIN, PROCESS, hint='fold', needs=(actions.need_job,)),
+    Binding(('Enter',), 'show-page', navigation.toggle_page, 'GPU: page', _MAIN, SCREEN, hint='GPU page', needs=(actions.need_device,), waits=True, hint_in=lambda state: 'all GPUs' if state.main.shows_page else 'GPU page'),
+    Binding(('u', 'U'), 'sum-by-owner', actions.sum_by_owner, 'sum by job, or by user', _USERS, SCREEN, hint='by job', hint_in=lambda state: 'by user' if state.sums_by_owner else 'by job'),
     *opening(('u', 'U'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
-    *opening(('!',), Screen.PROBLEMS, 'problems, and why values are missing', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
+    *opening(('!',), Screen.PROBLEMS, 'problems and missing values', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
     *opening(('V',), Screen.EVENTS, 'events of a recording', _NOT_HELP - {Screen.EVENTS}, 'events', (actions.need_recording,)),
-    *opening(('C', 'F2'), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
+    *opening(('C', 'F2'), Screen.COLUMNS, 'choose the columns', _MAIN, 'columns'),
     Binding(('v',), 'reveal', actions.toggle_secrets, 'show or hide secrets', _ENVIRON, SCREEN, hint='secrets', needs=(actions.need_secrets,)),
     Binding(('Space', 'Enter'), 'choose', actions.choose_column, 'show or hide the column', _COLUMNS, SCREEN, hint='show or hide'),
     Binding(('K', '<'), 'move-up', partial(actions.move_column, step=-1), 'move the column to the left', _COLUMNS, SCREEN, hint='move'),
@@ -204,9 +204,9 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('f',), 'mode-full', partial(actions.choose_mode, mode='full'), 'full panels', _MAIN, VIEW),
     Binding(('c',), 'mode-compact', partial(actions.choose_mode, mode='compact'), 'compact panels', _MAIN, VIEW),
     Binding(('H',), 'toggle-host', actions.toggle_host, 'hide or show the host', _MAIN, VIEW),
-    Binding(('g',), 'next-graph', partial(actions.next_graph, step=1), 'next metric in the histories', _MAIN, VIEW),
-    Binding(('Alt-g',), 'previous-graph', partial(actions.next_graph, step=-1), 'previous metric in the histories', _MAIN, VIEW),
-    Binding(('J',), 'toggle-flat', actions.toggle_flat, 'list processes one by one, or by job', _MAIN, VIEW, hint='jobs'),
+    Binding(('g',), 'next-graph', partial(actions.next_graph, step=1), 'next metric of the histories', _MAIN, VIEW),
+    Binding(('Alt-g',), 'previous-graph', partial(actions.next_graph, step=-1), 'previous metric of histories', _MAIN, VIEW),
+    Binding(('J',), 'toggle-flat', actions.toggle_flat, 'processes by job or one by one', _MAIN, VIEW, hint='jobs'),
     Binding(('+', '='), 'longer-time', partial(actions.change_time, step=1), 'longer histories, up to 1h', _GRAPHS, VIEW, hint='time'),
     Binding(('-', '_'), 'shorter-time', partial(actions.change_time, step=-1), 'shorter histories', _GRAPHS, VIEW, hint='time'),
     Binding(('z',), 'freeze', actions.toggle_freeze, 'pause or resume', _NOT_HELP, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),

@@ -18,9 +18,9 @@ from nvitop.health import KINDS
 from nvitop.health.states import USED_PERCENT
 
 #: Cells of the keys; the text begins after them.
-_KEYS_WIDTH = 16
+_KEYS_WIDTH = 15
 #: Minimum width of a column of groups, and maximum number of columns.
-_COLUMN, _MOST_COLUMNS = 56, 3
+_COLUMN, _MOST_COLUMNS = 46, 3
 
 
 TYPING = HelpGroup(
@@ -43,13 +43,13 @@ MOUSE = HelpGroup(
 _MARKS = (
     HelpEntry('free', 'no process uses the GPU', IDLE),
     HelpEntry('held 1h', f'half its memory idle 1h, UTIL < {USED_PERCENT:.0f}%', WARNING),
-    HelpEntry('hot', 'amber: a problem; press ! for more', WARNING),
+    HelpEntry('hot', 'amber: a problem (press !)', WARNING),
     HelpEntry('lost', 'red: broken, or cannot be used', ERROR),
-    HelpEntry('util', 'utilization of GPUs, processes and CPUs', Style(Role.UTILIZATION)),
-    HelpEntry('mem', 'memory; in a history: UTIL not measured', Style(Role.MEMORY)),
-    HelpEntry('·', 'not measured, or no longer reported', DIM),
+    HelpEntry('util', 'of GPUs, processes and CPUs', Style(Role.UTILIZATION)),
+    HelpEntry('mem', 'memory, or UTIL not measured', Style(Role.MEMORY)),
+    HelpEntry('·', 'not measured, or not reported', DIM),
     HelpEntry('name', 'your user name', OWN),
-    HelpEntry('* tagged', 'process or job that a signal goes to', Style(Role.TAGGED)),
+    HelpEntry('* tagged', 'a signal goes to it', Style(Role.TAGGED)),
     HelpEntry('TYPE', TYPES.replace(' client', ''), PLAIN),
 )
 _STATES = HelpGroup(
@@ -68,7 +68,7 @@ _STATES = HelpGroup(
 def key_groups(
     program: Program, bindings: Iterable[Binding], here: Screen
 ) -> dict[str, list[Binding]]:
-    """Return each binding that has a help text under one heading.
+    """Return each binding that has a help text under one heading; those with the same keys are one.
 
     First come those that work on a screen, the ones of its hint line under its name; then those of
     the first screen, of each other one, and of several.
@@ -90,10 +90,13 @@ def key_groups(
         return 4, 0, 'Other screens'
 
     placed = [(place(each), each) for each in bindings if each.help and each.keys]
-    groups: dict[str, list[Binding]] = {}
+    groups: dict[str, dict[tuple[str, ...], Binding]] = {}
     for (_, _, heading), each in sorted(placed, key=lambda pair: pair[0][:2]):
-        groups.setdefault(heading, []).append(each)
-    return groups
+        group = groups.setdefault(heading, {})
+        if each.keys in group:
+            each = each._replace(help=f'{group[each.keys].help}; {each.help}')
+        group[each.keys] = each
+    return {heading: list(group.values()) for heading, group in groups.items()}
 
 
 def _name(screen: Screen) -> str:
