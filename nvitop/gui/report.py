@@ -19,19 +19,11 @@ from nvitop.gui.model.main_rows import DEVICE_FRAME, PROCESS_FRAME, MainRows, fu
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import CLASSIC, NARROWEST, Buffer
-from nvitop.gui.render.theme import (
-    BADGE,
-    DIM,
-    ERROR,
-    PLAIN,
-    TITLE,
-    WARNING,
-    resolve_theme,
-    theme_named,
-)
+from nvitop.gui.render.theme import DIM, ERROR, PLAIN, TITLE, WARNING, resolve_theme, theme_named
 from nvitop.gui.render.width import clip, safe, wrap
 from nvitop.gui.state.problems import count_problems, problem_lines
 from nvitop.gui.state.process_rows import Line, fold, group_by_job, labels_width, list_processes
+from nvitop.gui.view.hints import simulated_badge
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView
@@ -123,7 +115,7 @@ def draw_report(
     is_full = view.mode == 'full' and width >= CLASSIC and bool(rows)
     blocks = group_by_job(processes, Sort())
     devices = full_height(rows) if is_full else DEVICE_FRAME + len(rows)
-    head, stamp, notes = _head(sample, version), _stamp(sample), _finding_lines(found, width)
+    head, stamp, notes = _head(sample, version, width), _stamp(sample), _finding_lines(found, width)
     heads = [[*head, *stamp]]
     if not all(fit(heads[0], width - 2, 2)):
         is_whole = all(fit(head, width - 2, 2))
@@ -201,7 +193,7 @@ def draw_findings(buf: Buffer, y: int, lines: Sequence[Pieces]) -> None:
             x += buf.write(x, row, text, style)
 
 
-def _head(sample: Sample, version: str) -> list[Item]:
+def _head(sample: Sample, version: str, width: int) -> list[Item]:
     """Return the versions under the names that scripts look for."""
     driver, cuda = map(format_word, (sample.driver_version, sample.cuda_driver_version))
     items = [
@@ -209,10 +201,7 @@ def _head(sample: Sample, version: str) -> list[Item]:
         Item((f'Driver Version: {driver}',), PLAIN, 0),
         Item((f'CUDA Driver Version: {cuda}',), PLAIN, 0),
     ]
-    if sample.simulated:
-        badge = (f'SIMULATED: {safe(sample.simulated)}', 'SIMULATED', '[SIM]')
-        items.append(Item(badge, BADGE, 1))
-    return items
+    return [*items, *([simulated_badge(width)] if sample.simulated else [])]
 
 
 def _stamp(sample: Sample) -> list[Item]:

@@ -218,7 +218,7 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
     title = _title(name, rows)
     if layout.length > layout.visible and ' in ' not in title:
         title = title.partition(' ')[0]  # the frame counts the lines
-    draw_screen_title(buf, state, (title,))
+    draw_screen_title(buf, state, (title,), [(safe(fleet.server),)])
     draw_table(
         buf,
         Rect(0, 1, buf.width, layout.area.height + 1),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Sequence
 from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.model.format import format_process_type, format_timestamp
 from nvitop.gui.model.table import Item, fit
-from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.buffer import WITH_BAR, Buffer, Rect
 from nvitop.gui.render.theme import BADGE, DIM, ERROR, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.actions import working_binding
@@ -178,7 +178,7 @@ _TYPES = ('C', 'C+G', 'G', 'M', None)
 
 def title_badges(state: AppState) -> tuple[Item, ...]:
     """Return badges for a simulated or another machine, a frozen display, filters, a released mouse."""
-    badges = [_badge(BADGE, 'SIMULATED', 'SIM')] if state.shown.simulated else []
+    badges = [simulated_badge(state.width)] if state.shown.simulated else []
     badges += origin_badges(state.origin, state.shown.timestamp)
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.sample.timestamp).split()[3]
@@ -197,6 +197,11 @@ def title_badges(state: AppState) -> tuple[Item, ...]:
         badges.append(_badge(_INPUT, 'mouse: terminal', 'no mouse', key='Alt-m'))
     instead_of = state.keymap.instead_of
     return tuple(b._replace(key=b.key and instead_of(state.screen, b.key)) for b in badges)
+
+
+def simulated_badge(width: int) -> Item:
+    """Return the badge of a simulated machine; its form does not change with what else is shown."""
+    return _badge(BADGE, 'SIMULATED' if width >= WITH_BAR else 'SIM')
 
 
 def origin_badges(origin: Origin, timestamp: float) -> tuple[Item, ...]:

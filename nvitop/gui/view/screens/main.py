@@ -85,9 +85,7 @@ def crumbs(state: AppState, name: str) -> tuple[Item, ...]:
     """
     if state.fleet is not None:
         is_home = state.screen is state.program.home
-        name = clip(safe(state.fleet.server), _NAME_WIDTH) if is_home else name
-        where = f'fleet › {name}' if name else 'fleet'
-        return (Item((where, 'fleet') if is_home else (where,), TITLE),)
+        return (Item(('fleet' if is_home else f'fleet › {name}',), TITLE),)
     where = safe(state.shown.host.hostname) or 'nvitop'
     if state.origin.is_chosen:
         where = f'fleet › {safe(state.origin.host)}'
@@ -114,16 +112,7 @@ def draw_first_line(buf: Buffer, state: AppState, badges: Sequence[Item]) -> Non
     time_of_day = day.split()[3]
     clock = Item((time_of_day, time_of_day[:5]), PLAIN, 2, is_whole=True)
     room, gap = buf.width - 2, _GAP if buf.width >= CLASSIC else _NARROW_GAP
-    texts = fit([*left, clock], room, gap)
-    # What the machine does is more important than the whole word, and where the hosts are from.
-    short = [
-        item._replace(forms=item.forms[-1:]) if item.forms[-1] in ('[SIM]', 'fleet') else item
-        for item in left
-    ]
-    shorter = fit([*short, clock], room, gap)
-    if shorter[len(badges) :] != texts[len(badges) :]:
-        texts = shorter
-    *texts, time = texts
+    *texts, time = fit([*left, clock], room, gap)
     x = 1
     for item, text in zip(left, texts):
         if text:
