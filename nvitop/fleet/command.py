@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     #: Runs the screens; returns the exit status.
     Show = Callable[[argparse.Namespace, Settings], int]
-    #: Returns a list for a terminal of a width.
+    #: Returns a list for a terminal of a width; 0: for another program.
     Draw = Callable[[argparse.Namespace, Fleet, int], str]
 
 PROGRAM = 'nvitop fleet'
@@ -187,7 +187,7 @@ def _check_output(parser: ArgumentParser, options: argparse.Namespace) -> None:
     """Exit with status 2 if options of the output do not fit together; complete ``sort``."""
     if options.fail_on and options.view in ('users', 'jobs'):
         parser.error(f'--fail-on applies to hosts, --gpus and --problems, not to --{options.view}')
-    names = [column.name for column in VIEWS[options.view].columns]
+    names = [*VIEWS[options.view].columns]
     matching = [name for name in names if options.sort and name.startswith(options.sort)]
     if options.sort and not matching:
         hint = suggestion(options.sort, names) or f'; columns: {", ".join(names)}'
@@ -261,14 +261,12 @@ def _print_once(options: argparse.Namespace, settings: Settings, draw: Draw) -> 
     kind = options.format or 'table'
     if fleet.hosts or kind != 'table':
         with writing():
-            # A table for another program is whole, unless a width is asked for.
-            if kind == 'table' and (sys.stdout.isatty() or os.environ.get('COLUMNS')):
-                text = draw(options, fleet, stdout_width())
+            if kind == 'table':
+                # A table for another program is whole, unless a width is asked for.
+                has_width = sys.stdout.isatty() or os.environ.get('COLUMNS')
+                text = draw(options, fleet, stdout_width() if has_width else 0)
             else:
-                is_simulated = options.demo is not None
-                text = fleet_text(
-                    fleet, kind, options.view, options.sort, is_simulated=is_simulated
-                )
+                text = fleet_text(fleet, kind, options.view, options.sort)
             encoding = sys.stdout.encoding or 'utf-8'  # a StringIO has none
             print(text.encode(encoding, 'replace').decode(encoding), end='', flush=True)
     if not fleet.hosts:  # a check of nothing must not succeed

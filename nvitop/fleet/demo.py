@@ -68,9 +68,9 @@ def _kind(number: int) -> str:
 def _host(number: int, now: float) -> FleetHost:
     name = f'gpu{number + 1:04}'
     if number % 53 == 31:
-        return FleetHost(name, findings=(NOT_RESPONDING,), measured=now - 700, is_silent=True)
-    measured = now - now % _STEP - (200 if number % 41 == 17 else 0)
-    return host_of_sample(name, _sample(number, measured), measured)._replace(kind=_kind(number))
+        return FleetHost(name, findings=(NOT_RESPONDING,), age_seconds=700.0, is_silent=True)
+    age = now % _STEP + (200 if number % 41 == 17 else 0)
+    return host_of_sample(name, _sample(number, now - age), age)._replace(kind=_kind(number))
 
 
 def _sample(number: int, now: float) -> Sample:

@@ -164,13 +164,13 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
             own[name] = page
     for name in simulated & own.keys():
         own[name].findings[SIMULATED.words] = SIMULATED.severity
-    hosts = [_host_of_page(page, times.get(name, 0.0)) for name, page in own.items()]
+    hosts = [_host_of_page(page, times.get(name, 0.0), timestamp) for name, page in own.items()]
     shown = set(own)
 
     def add_silent(name: str, finding: FleetFinding) -> None:
         shown.add(name)
-        silent = FleetHost(name, findings=(finding,), measured=seen.get(name), is_silent=True)
-        hosts.append(silent)
+        age = timestamp - seen[name] if name in seen else None
+        hosts.append(FleetHost(name, findings=(finding,), age_seconds=age, is_silent=True))
 
     for job, instance, name in down:
         names = addresses.get(host_name(INSTANCE, instance), {name})
@@ -244,7 +244,7 @@ def _add_dcgm(page: _Page, row: Series, prefix: str) -> None:
         words.owners[FleetOwner('', Layer('slurm', printable(labels['hpc_job'])))] = None
 
 
-def _host_of_page(page: _Page, timestamp: float) -> FleetHost:
+def _host_of_page(page: _Page, timestamp: float, now: float) -> FleetHost:
     sample = read_host(page.series, page.host, timestamp)
     gpus = []
     for device, gpu in _gpus(page.host.name, sample):
@@ -273,10 +273,8 @@ def _host_of_page(page: _Page, timestamp: float) -> FleetHost:
                 owners=tuple(words.owners),
             )
         )
-    measured = sample.timestamp or None
-    return page.host._replace(
-        gpus=tuple(gpus), findings=_findings(page.findings), measured=measured
-    )
+    age = max(0.0, now - sample.timestamp) if sample.timestamp else None
+    return page.host._replace(gpus=tuple(gpus), findings=_findings(page.findings), age_seconds=age)
 
 
 def _whole(value: float | None) -> int | None:
@@ -314,7 +312,7 @@ def _gpus(name: str, sample: Sample) -> Iterator[tuple[DeviceSample, FleetGpu]]:
         )
 
 
-def host_of_sample(name: str, sample: Sample, measured: float) -> FleetHost:
+def host_of_sample(name: str, sample: Sample, age_seconds: float) -> FleetHost:
     """Return the row of a machine from its sample. MIG devices count instead of their GPU."""
     states = device_states(sample)
     wrong: dict[int, dict[FleetFinding, None]] = {}
@@ -337,7 +335,7 @@ def host_of_sample(name: str, sample: Sample, measured: float) -> FleetHost:
         for device, gpu in _gpus(name, sample)
     ]
     marks = (SIMULATED,) if sample.simulated else ()
-    return FleetHost(name, 'ssh', tuple(gpus), findings=marks, measured=measured)
+    return FleetHost(name, 'ssh', tuple(gpus), findings=marks, age_seconds=age_seconds)
 
 
 def _uses(processes: Sequence[ProcessSample]) -> tuple[FleetUse, ...]:

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Sequence
 
 from nvitop.basics.text import printable
-from nvitop.fleet.lists import age_text
+from nvitop.basics.units import format_duration
 from nvitop.fleet.reading import host_of_sample, read_fleet
 from nvitop.fleet.series import (
     Scope,
@@ -180,7 +180,7 @@ def _trouble(sample: Sample, now: float) -> str:
     if not sample.devices:
         return 'not responding'
     age = now - sample.timestamp
-    return '' if age < LATE_SECONDS else f'{age_text(age)} old'
+    return '' if age < LATE_SECONDS else f'{format_duration(age)} old'
 
 
 #: Maximum number of machines to which connections are opened at the same time.
@@ -261,8 +261,8 @@ class _WatchedMachine:
         self._kind = 'nvidia-smi' if source.is_smi else 'ssh'
         self._fleet.set(self, sample if sample.sequence else None, source.origin.trouble)
 
-    def fleet_host(self, now: float) -> FleetHost:
-        """Return its row at a time."""
+    def fleet_host(self) -> FleetHost:
+        """Return its row."""
         words = printable(' '.join(self.trouble.split()))[:MAX_TROUBLE]
         problem = (FleetFinding(words),) if words else ()
         if self.sample is None:
@@ -270,8 +270,8 @@ class _WatchedMachine:
                 seconds = time.monotonic() - self._started
                 problem = (NOT_RESPONDING if seconds > START_SECONDS else _CONNECTING,)
             return FleetHost(self.host.name, 'ssh', findings=problem, is_silent=True)
-        measured = now - (time.monotonic() - self.sample.monotonic)
-        host = host_of_sample(self.host.name, self.sample, measured)
+        age = time.monotonic() - self.sample.monotonic
+        host = host_of_sample(self.host.name, self.sample, age)
         return host._replace(kind=self._kind, findings=(*host.findings, *problem))
 
 
@@ -311,9 +311,8 @@ class SshSource(FleetSource):
                 self._news.wait_for(
                     lambda: all(machine.is_known for machine in machines), self._patience
                 )
-        now = time.time()
         with self._news:
-            return Fleet(tuple(machine.fleet_host(now) for machine in machines), now)
+            return Fleet(tuple(machine.fleet_host() for machine in machines), time.time())
 
     def sample(self, host: FleetHost) -> Sample:
         """Return the newest sample of a machine. Raises FleetError."""

@@ -130,6 +130,11 @@ class FleetGpu(NamedTuple):
         return worst(self.findings)
 
     @property
+    def word(self) -> str:
+        """Its state as on all screens."""
+        return 'not responding' if self.state == 'timed out' else self.state
+
+    @property
     def memory_percent(self) -> float | None:
         """Share of its memory in use."""
         return percent_of(self.memory_used_bytes, self.memory_total_bytes)
@@ -138,6 +143,11 @@ class FleetGpu(NamedTuple):
     def users(self) -> tuple[str, ...]:
         """Users with processes on it."""
         return tuple(use.user for use in self.uses)
+
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """Jobs, pods and others on it."""
+        return tuple(dict.fromkeys(str(owner.layer) for owner in self.owners))
 
 
 def worst(findings: Iterable[FleetFinding]) -> FaultSeverity | None:
@@ -159,8 +169,8 @@ class FleetHost(NamedTuple):
     selector: tuple[str, str] = ('', '')
     #: Findings about the host itself.
     findings: tuple[FleetFinding, ...] = ()
-    #: When its values were measured, in seconds since the epoch; ``None`` if unknown.
-    measured: float | None = None
+    #: Age of its values when the fleet was read; ``None`` if unknown.
+    age_seconds: float | None = None
     #: Whether it has no values; its only finding is the reason.
     is_silent: bool = False
     #: The hosts folded into this line of the list, because all their GPUs are free.
@@ -197,6 +207,12 @@ class FleetHost(NamedTuple):
         return max(available(gpu.temperature_celsius for gpu in self.gpus), default=None)
 
     @property
+    def models(self) -> tuple[str, ...]:
+        """The models of its GPUs."""
+        names = (gpu.model.replace('NVIDIA ', '') for gpu in self.gpus)
+        return tuple(filter(None, dict.fromkeys(names)))
+
+    @property
     def held(self) -> int:
         """Number of its GPUs that processes hold without using them."""
         return sum(gpu.state == 'held' for gpu in self.gpus)
@@ -229,10 +245,6 @@ class FleetHost(NamedTuple):
     def severity(self) -> FaultSeverity | None:
         """Highest severity of its findings; ``None`` if there are none."""
         return worst(self.problems)
-
-    def age(self, now: float) -> float | None:
-        """Return the age of its values in seconds; ``None`` if unknown."""
-        return None if self.measured is None else max(0.0, now - self.measured)
 
 
 class FleetShare(NamedTuple):
@@ -364,7 +376,7 @@ def available(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def totals(hosts: Iterable[FleetHost], now: float) -> Totals:
+def totals(hosts: Iterable[FleetHost]) -> Totals:
     """Return the sums over hosts."""
     known = tuple(hosts)
     present = [host for host in known if not host.is_silent]
@@ -384,5 +396,5 @@ def totals(hosts: Iterable[FleetHost], now: float) -> Totals:
         held_gpus=sum(gpu.state == 'held' for gpu in gpus),
         problems=len(problems),
         critical_problems=sum(problem.severity == 'critical' for problem in problems),
-        age_seconds=max(available(host.age(now) for host in present), default=None),
+        age_seconds=max(available(host.age_seconds for host in present), default=None),
     )

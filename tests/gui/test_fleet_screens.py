@@ -11,7 +11,6 @@ import pytest
 
 from nvitop.console.options import Options
 from nvitop.fleet.demo import DemoSource
-from nvitop.fleet.lists import memory_text
 from nvitop.fleet.source import HostSource, period
 from nvitop.fleet.types import NOT_RESPONDING, Fleet, FleetError, FleetHost
 from nvitop.gui.fleet import command
@@ -93,7 +92,6 @@ def test_users_and_jobs_are_listed_with_their_gpus_below() -> None:
     assert re.search(r'─ slurm 41034 · 32 GPUs · 1–\d+ shown ─', '\n'.join(lines))
     lines = frame(screen(40, 100, 30, 'J', 'End'))  # one of four with this name
     assert '─ nb try.ipynb · 4 GPUs ─' in '\n'.join(lines)
-    assert (memory_text(1e13, None), memory_text(1e13, 2e13)) == ('9313', '9313/18626')
 
 
 def test_tables_have_what_is_free_and_the_time_above_and_mark_unknown_users(
@@ -112,8 +110,7 @@ def test_tables_have_what_is_free_and_the_time_above_and_mark_unknown_users(
         lines = [line.strip('│ ') for line in capsys.readouterr().out.splitlines()]
         assert lines[0].startswith('96 free: gpu0017-0020')
         assert '  16 held  4 problems' in lines[0]
-        badge = '[SIM' if columns else 'SIMULATED'
-        assert f'  {time.ctime(NOW)}  {badge}' in lines[1]
+        assert f'  {time.ctime(NOW)}  [SIM' in lines[1]
         assert [line.split()[-1] for line in lines if line.startswith('gpu0002')] == ['N/A']
         (old,) = [line for line in lines if line.startswith('gpu0018')]
         assert old.endswith('values 3m old')
@@ -173,7 +170,7 @@ def test_a_host_has_its_keys_below_and_no_name_without_a_user() -> None:
 
 
 def test_hostile_names_are_drawn_safely() -> None:
-    host = FleetHost('a\x1b[31mb\u202ec', measured=NOW)
+    host = FleetHost('a\x1b[31mb\u202ec', age_seconds=0.0)
     state = screen(1, 80, 10)._replace(fleet=FleetState(server='\x1b[1m'))
     state = arrived(state, Fleet((host,), timestamp=NOW))._replace(query='\x1b[2J')
     text = '\n'.join(draw_frame(state, History()).lines())
@@ -201,7 +198,7 @@ def test_warning_of_the_server_hides_no_host() -> None:
 
 def test_host_without_values_is_listed_with_their_age() -> None:
     state = screen(2, 140, 10)
-    silent = FleetHost('gpu0002', findings=(NOT_RESPONDING,), measured=NOW - 180, is_silent=True)
+    silent = FleetHost('gpu0002', findings=(NOT_RESPONDING,), age_seconds=180.0, is_silent=True)
     shown = fleet_of(state).fleet
     state = arrived(state, shown._replace(hosts=(shown.hosts[0], silent)))
     lines = frame(state)

@@ -24,7 +24,7 @@ from nvitop.gui.app import EFFECTS, App, NoThreadError
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET
 from nvitop.gui.fleet.state import LISTS, ORDERS, listed, update_fleet
-from nvitop.gui.fleet.view import draw_report
+from nvitop.gui.fleet.view import draw_report, report_text
 from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
 from nvitop.gui.render.ansi import color_depth, to_ansi, to_ascii
@@ -154,7 +154,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 
 def _report_text(arguments: argparse.Namespace, fleet: Fleet, width: int) -> str:
-    """Return a list for a terminal of this width."""
+    """Return a list for a terminal of this width, or for another program (0)."""
     options = _options(arguments)
     colors = color_depth(os.environ, is_terminal=sys.stdout.isatty())
     is_ascii = options.ascii or not stdout_has_utf8()
@@ -166,7 +166,9 @@ def _report_text(arguments: argparse.Namespace, fleet: Fleet, width: int) -> str
     rows = listed(state)
     if arguments.sort:
         view = VIEWS[arguments.view]
-        rows = sorted_rows(view, view.rows(fleet), arguments.sort, fleet.timestamp)
+        rows = sorted_rows(view, view.rows(fleet), arguments.sort)
+    if not width:
+        return report_text(state, rows)
     buffer = draw_report(state, rows, max(NARROWEST, min(width, MOST_WIDTH)))
     buffer = to_ascii(buffer) if is_ascii else buffer
     return to_ansi(buffer, theme_named(resolve_theme(options.theme, os.environ)), colors)

@@ -107,10 +107,10 @@ _OTHER_HELP = (
 
 
 def _texts(state: AppState) -> list[str]:
-    columns = VIEWS[fleet_state.LISTS[state.screen]].columns
+    view = VIEWS[fleet_state.LISTS[state.screen]]
     texts = []
     for row in fleet_state.listed(state):
-        values = [column.value(row, 0.0) for column in columns]
+        values = [view.value(name, row) for name in view.columns]
         words = [value if isinstance(value, list) else [value] for value in values]
         names = [host.name for host in getattr(row, 'members', ())]
         texts.append(' '.join([*(str(word) for part in words for word in part), *names]))
@@ -134,7 +134,7 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     ),
     Screen.GPUS: _LIST._replace(
         menu=('h', 'Enter', 'u', 'J', '/', 'n N', '\\', '!', 'z', 'q'),
-        key_of=lambda pair: (pair[0].name, pair[1].id),
+        key_of=lambda row: (row.host.name, row.gpu.id),
     ),
     Screen.USERS: _LIST._replace(
         menu=('h', 'Enter', 'g', 'J', '/', 'n N', '\\', '!', 'z', 'q'),

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from nvitop.fleet.lists import VIEWS, ListColumn, folded, free_ranges, parse_filter, select
+from nvitop.fleet.lists import VIEWS, folded, free_ranges, parse_filter, select, size
 from nvitop.fleet.reading import natural
 from nvitop.fleet.types import FleetHost, totals
+from nvitop.gui.fleet.columns import list_columns
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result, refuse
@@ -27,25 +28,35 @@ LISTS = {
 }
 
 
-def _order_of(column: ListColumn) -> Order:
+#: Column of hosts → the letter after ``o`` that sorts by it, the default one first.
+_LETTERS = {
+    'free_gpus': 'r',
+    'host': 'h',
+    'gpus': 'g',
+    'utilization_percent': 'u',
+    'memory_used_bytes': 'm',
+    'power_watts': 'p',
+    'temperature_celsius': 't',
+    'held_gpus': 'd',
+    'findings': 'f',
+}
+
+
+def _order_of(name: str, title: str) -> Order:
     def value(host: FleetHost) -> object:
-        known = column.value(host, 0.0)
-        if column.name == 'free_gpus':  # of those with none, the ones that need attention
+        known = VIEWS['hosts'].value(name, host)
+        if name == 'free_gpus':  # of those with none, the ones that need attention
             return host.free, len(host.problems)
-        if isinstance(known, list):
-            return len(known)
-        return natural(known) if isinstance(known, str) else known
+        if name == 'host':
+            return natural(known)
+        return None if known is None else size(known)
 
-    is_descending = column.name != 'host'
-    return Order(column.name, column.key, column.title, value, is_descending=is_descending)
+    return Order(name, _LETTERS[name], title, value, is_descending=name != 'host')
 
 
-#: The orders of the list of hosts, the default one first, which its keys and headings choose as on other screens.
-ORDERS = tuple(
-    _order_of(column)
-    for column in sorted(VIEWS['hosts'].columns, key=lambda each: each.name != 'free_gpus')
-    if column.key
-)
+_TITLES = {column.name: column.title for column in list_columns('hosts')}
+#: The orders of the list of hosts, which its keys and headings choose as on other screens.
+ORDERS = tuple(_order_of(name, _TITLES[name]) for name in _LETTERS)
 LIST_ORDERS[Screen.HOSTS] = ORDERS
 
 
@@ -85,18 +96,17 @@ def update_fleet(state: AppState, event: Event) -> Result:
 
 def arrange(state: AppState, fleet: FleetState) -> AppState:
     """Filter and sort the lists. Hosts without a value are last; ties are in the order of names."""
-    now = fleet.fleet.timestamp
-    everything = totals(fleet.fleet.hosts, now)
+    everything = totals(fleet.fleet.hosts)
     filters = parse_filter(state.query)
     matching = select(fleet.fleet, filters) if filters else fleet.fleet
     hosts = sorted_lines(state, Screen.HOSTS, matching.hosts)
     if len(hosts) > state.height // 2 and list_sort(state, Screen.HOSTS) == Sort('free_gpus'):
-        hosts = tuple(folded(hosts, now))
+        hosts = tuple(folded(hosts))
     lists = {name: view.rows(matching) for name, view in VIEWS.items()}
     lists.update(hosts=hosts, problems=fleet.fleet.problems)
     fleet = fleet._replace(
         everything=everything,
-        sums=totals(matching.hosts, now) if filters else everything,
+        sums=totals(matching.hosts) if filters else everything,
         lists=lists,
         free_hosts=free_ranges(matching.hosts),
         worst_host=next((problem.host for problem in matching.problems), ''),
@@ -120,7 +130,7 @@ def open_host(state: AppState) -> Result:
 
 
 def host_of(row: Any) -> FleetHost:
-    host: FleetHost = row if isinstance(row, FleetHost) else row[0]
+    host: FleetHost = row if isinstance(row, FleetHost) else row.host
     return host.members[0] if host.members else host
 
 

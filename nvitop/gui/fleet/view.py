@@ -5,31 +5,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from nvitop.basics.text import counted
-from nvitop.fleet.lists import (
-    VIEWS,
-    age_look,
-    age_text,
-    names_text,
-    no_hosts,
-    problems_of,
-    titled_columns,
-    totals_texts,
+from nvitop.basics.text import aligned, counted
+from nvitop.basics.units import format_duration
+from nvitop.fleet.lists import VIEWS, HostGpu, names_text, no_hosts, problems_of
+from nvitop.fleet.types import LATE_SECONDS, FleetFinding, FleetHost
+from nvitop.gui.fleet.columns import (
+    age_style,
+    glyphs_column,
+    list_columns,
+    percent_text,
+    severity_text,
 )
-from nvitop.fleet.types import FleetFinding, FleetGpu, FleetHost
 from nvitop.gui.fleet.state import LISTS, fleet_of, host_of, listed, selected
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.model.table import Column, Item
 from nvitop.gui.render.buffer import CLASSIC, Buffer, Rect
-from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, TITLE, WARNING, Role, Style
+from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, TITLE, WARNING
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.report import draw_findings, draw_head, finding_lines
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import list_sort, order_arrow
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title, title_badges
-from nvitop.gui.view.table import Content, draw_table
+from nvitop.gui.view.table import draw_table
 from nvitop.gui.view.text import (
     draw_border,
     draw_facts,
@@ -37,43 +36,27 @@ from nvitop.gui.view.text import (
     draw_rule,
     draw_section,
     draw_uprights,
-    severity_sign,
 )
 from nvitop.sampling.history import History
 
 if TYPE_CHECKING:
-    from nvitop.fleet.lists import ListColumn
+    from nvitop.gui.fleet.data import FleetState
     from nvitop.gui.view.text import Pieces
 
-#: Up to 7/8 of the cell, so that rows do not touch each other.
-_HEIGHTS = '▁▂▃▄▅▆▇'
-_DIGITS = '0123456789'
-#: Maximum number of glyphs of a host in the list.
-_MAX_GLYPHS = 16
 #: Minimum height of the inside of the frame with the detail of the current line.
 _WITH_DETAIL = 14
 #: GPUs for which the detail has room at least, and its rows about a problem.
 _GPUS_BELOW, _FACT_ROWS = 8, 2
 #: Rows about the server below the problems.
 _SERVER_ROWS = 2
-_LOOKS = {'good': IDLE, 'warning': WARNING, 'critical': ERROR, 'dim': DIM}
-_UTILIZATION, _HELD = Style(Role.UTILIZATION), Style(Role.HELD)
 #: Maximum number of ranges of hosts with free GPUs in the first line.
 _MAX_RANGES = 4
 #: Maximum width of the name of a host in the first line.
 _NAME_WIDTH = 20
-#: Sum in the first line → its rank: those of a lower rank have room first. The titles of lists count hosts and GPUs.
-_RANKS = {
-    'free': 0,
-    'held': 2,
-    'problems': 1,
-    'hidden': 3,
-    'hosts': 4,
-    'utilization': 6,
-    'memory': 7,
-    'age': 8,
-    'power': 9,
-}
+#: Narrowest and widest column of hosts; cells for users on a narrow screen.
+_LEAST_NAME, _MOST_NAME = 8, 28
+#: Width of a report for other programs, which is not cut.
+_ANY_WIDTH = 1 << 16
 #: Maximum width of other parts of the first line: breadcrumb, badge, clock.
 _OTHER_PARTS = 28
 _ADVICE = 'Enter opens the host; its own list of problems has advice'
@@ -89,75 +72,94 @@ _WAYS = {
 def first_line(state: AppState) -> tuple[Item, ...]:
     """Return the sums over the hosts: which GPUs are free, held, and what is wrong first."""
     fleet = fleet_of(state)
-    sums, now = fleet.sums, _now(state)
     if not fleet.fleet.timestamp:
         return ()
-    if sums.age_seconds is not None:
-        late = max(0.0, now - fleet.fleet.timestamp)
-        sums = sums._replace(age_seconds=sums.age_seconds + late)
-    styles = {
-        'hidden': WARNING,
-        'free': IDLE if sums.free_gpus else PLAIN,
-        'held': WARNING if sums.held_gpus else PLAIN,
-        'problems': ERROR if sums.critical_problems else WARNING if sums.problems else PLAIN,
-        'age': _LOOKS.get(age_look(sums.age_seconds), PLAIN),
-    }
-    texts = totals_texts(sums, fleet.everything)
-    forms: dict[str, tuple[str, ...]] = {
-        name: (text, text.partition(' (')[0]) for name, text in texts.items()
-    }
-    if not sums.hosts < fleet.everything.hosts:
-        del texts['hosts']
+    hosts, _, *others = _sums(state)
+    is_filtered = fleet.sums.hosts < fleet.everything.hosts
+    return (*_answer(fleet, state.width), *([hosts] if is_filtered else []), *others)
+
+
+def _answer(fleet: FleetState, width: int) -> list[Item]:
+    """Return where GPUs are free, how many are held, what is wrong, and what a filter hides."""
+    sums = fleet.sums
+    free = f'{sums.free_gpus:,} free'
+    problems = counted(sums.problems, 'problem') if sums.problems else 'no problems'
+    wrong = [problems]
     if fleet.worst_host:
-        count = forms['problems'][-1]
         where_wrong = clip(safe(fleet.worst_host), _NAME_WIDTH)
-        forms['problems'] = (f'{count}: {where_wrong}{" .." * (sums.problems > 1)}', count)
+        wrong.insert(0, f'{problems}: {where_wrong}{" .." * (sums.problems > 1)}')
+    style = ERROR if sums.critical_problems else WARNING if sums.problems else PLAIN
+    others = [
+        Item((f'{sums.held_gpus:,} held',), WARNING if sums.held_gpus else PLAIN, 2),
+        Item(tuple(wrong), style, 1, '!', is_whole=True),
+    ]
+    hidden = fleet.everything.problems - sums.problems
+    if hidden > 0:
+        others.append(Item((f'{counted(hidden, "problem")} hidden',), WARNING, 3))
     # Names of hosts with free GPUs have room before averages, but not before what is wrong.
-    names = [name for name in ('held', 'problems', 'hidden') if name in texts]
-    others = [forms[name][0 if name == 'problems' else -1] for name in names]
-    room = state.width - _OTHER_PARTS - sum(cell_width(text) + 3 for text in others)
+    room = width - _OTHER_PARTS - sum(cell_width(item.forms[0]) + 3 for item in others)
     most = fleet.free_hosts[:_MAX_RANGES]
     where = [
-        f'{texts["free"]}: {", ".join(most[:count])}'
-        + (' ..' if count < len(fleet.free_hosts) else '')
+        f'{free}: {", ".join(most[:count])}' + (' ..' if count < len(fleet.free_hosts) else '')
         for count in range(len(most), 0, -1)
     ]
-    forms['free'] = (*(text for text in where if cell_width(text) <= room), texts['free'])
-    return tuple(
-        Item(
-            forms[name],
-            styles.get(name, PLAIN),
-            rank,
-            '!' if name == 'problems' else '',
-            is_whole=name in ('free', 'problems'),
-        )
-        for name, rank in _RANKS.items()
-        if name in texts
-    )
+    forms = (*(text for text in where if cell_width(text) <= room), free)
+    return [Item(forms, IDLE if sums.free_gpus else PLAIN, 0, is_whole=True), *others]
+
+
+def _sums(state: AppState) -> list[Item]:
+    """Return the numbers of hosts and GPUs, and averages and sums over them."""
+    sums, of_all = fleet_of(state).sums, fleet_of(state).everything.hosts
+    hosts, watts = counted(sums.hosts, 'host'), sums.power_watts or 0.0
+    if of_all > sums.hosts:
+        hosts = f'{sums.hosts:,} of {counted(of_all, "host")}'
+    age = None if sums.age_seconds is None else sums.age_seconds + _late(state)
+    items = [
+        Item((hosts,), rank=4),
+        Item((counted(sums.gpus, 'GPU'),), rank=5),
+        Item((f'util {percent_text(sums.utilization_percent)}',), rank=6),
+        Item((f'mem {percent_text(sums.memory_percent)}',), rank=7),
+    ]
+    if age is not None and age >= LATE_SECONDS:
+        items.append(Item((f'age {format_duration(age)}',), age_style(age), 8))
+    power = f'{watts / 1e6:.2f} MW' if watts >= 1e6 else f'{watts / 1e3:.1f} kW'
+    return [*items, Item((power,), rank=9)] if watts else items
+
+
+def _heads(state: AppState, width: int) -> tuple[list[Item], list[Item]]:
+    """Return the two lines above a report: the answer; versions, time and sums."""
+    head = [
+        Item((f'NVITOP {state.version}',), TITLE, 0),
+        Item((format_timestamp(fleet_of(state).fleet.timestamp),), DIM, 1),
+        *title_badges(state),
+        *(item._replace(style=DIM) for item in _sums(state)),
+    ]
+    # A report has none of the other parts of the first line.
+    return _answer(fleet_of(state), width + _OTHER_PARTS - 2), head
+
+
+def report_text(state: AppState, rows: Sequence[Any]) -> str:
+    """Return a list for other programs, without frame and colors; nothing is cut."""
+    name = LISTS[state.screen]
+    columns = list_columns(name)
+    cells = [[column.title for column in columns]]
+    for row in rows:
+        contents = [column.text(row, _ANY_WIDTH) for column in columns]
+        cells.append([c if isinstance(c, str) else ''.join(t for t, _ in c) for c in contents])
+    left = {at for at, column in enumerate(columns) if column.align == '<'}
+    heads = ['  '.join(item.forms[0] for item in items) for items in _heads(state, _ANY_WIDTH)]
+    return '\n'.join([*heads, aligned(cells, left) if rows else f'{VIEWS[name].empty}\n'])
 
 
 def draw_report(state: AppState, rows: Sequence[Any], width: int) -> Buffer:
     """Draw what is free and wrong, the time, a list with all its rows, and the findings."""
-    name, fleet = LISTS[state.screen], fleet_of(state)
-    state = state._replace(width=width + _OTHER_PARTS - 2)  # which a report does not have
-    answer = [item for item in first_line(state) if item.rank <= _RANKS['hidden']]
-    state, texts = state._replace(width=width), totals_texts(fleet.sums)
-    head = [
-        Item((f'NVITOP {state.version}',), TITLE, 0),
-        Item((format_timestamp(fleet.fleet.timestamp),), DIM, 1),
-        *title_badges(state),
-        *(
-            Item((texts[part],), DIM, rank)
-            for rank, part in enumerate(
-                ('hosts', 'gpus', 'utilization', 'memory', 'age', 'power'), 2
-            )
-            if part in texts  # the age only if it is high
-        ),
-    ]
-    notes = [] if name == 'problems' else _findings(fleet.fleet.problems, width)
+    name = LISTS[state.screen]
+    state = state._replace(width=width)
+    problems = fleet_of(state).fleet.problems if name != 'problems' else []
+    notes = _findings(problems, width)
     bottom, ends = 3 + max(1, len(rows)) + 1, (0, width - 1)
     buf = Buffer(width, bottom + 1 + len(notes))
-    draw_head(buf, (answer, head))
+    draw_head(buf, _heads(state, width))
     draw_border(buf, 2, (), ends, [Item((_title(name, rows),), TITLE)])
     for y in range(3, bottom):
         draw_uprights(buf, y, ends)
@@ -191,13 +193,13 @@ def trouble_of(state: AppState) -> str:
     if not fleet.error:
         return '; '.join(fleet.fleet.warnings)
     seconds = max(0.0, state.timestamp - fleet.error_since)
-    return f'{fleet.error} (since {age_text(seconds)})' if seconds >= 1 else fleet.error
+    return f'{fleet.error} (since {format_duration(seconds)})' if seconds >= 1 else fleet.error
 
 
-def _now(state: AppState) -> float:
-    if state.frozen is not None:
-        return state.frozen.sample.timestamp
-    return max(state.timestamp, fleet_of(state).fleet.timestamp)
+def _late(state: AppState) -> float:
+    """Return the time (seconds) since the hosts were read."""
+    now = state.timestamp if state.frozen is None else state.frozen.sample.timestamp
+    return max(0.0, now - fleet_of(state).fleet.timestamp)
 
 
 def margins(state: AppState) -> tuple[int, int]:
@@ -251,15 +253,15 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
     row, hosts = selected(state), fleet_of(state).fleet.hosts
     facts: list[tuple[str, str]] = []
     name, columns = '', _columns(state, 'gpus')
-    pairs: list[tuple[FleetHost, FleetGpu]] = []
+    pairs: list[HostGpu] = []
     if state.screen in (Screen.USERS, Screen.JOBS):
         is_user = state.screen is Screen.USERS
         pairs = [
-            (host, gpu)
+            HostGpu(host, gpu)
             for host in hosts
             if host.name in row.hosts
             for gpu in host.gpus
-            if row.name in (gpu.users if is_user else [str(owner.layer) for owner in gpu.owners])
+            if row.name in (gpu.users if is_user else gpu.jobs)
         ]
         name, words = row.name, [counted(len(pairs), 'GPU')]
     elif isinstance(row, FleetHost) and row.members:
@@ -272,13 +274,14 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
         else:
             host = host_of(row)
         name, columns = host.name, columns[1:]
-        pairs = [(host, gpu) for gpu in host.gpus]
-        model = next((gpu.model for gpu in host.gpus if gpu.model), '').replace('NVIDIA ', '')
-        count = f'{len(host.gpus)} × {safe(model)}' if model else counted(len(host.gpus), 'GPU')
+        pairs = [HostGpu(host, gpu) for gpu in host.gpus]
+        count = counted(len(host.gpus), 'GPU')
+        if host.models:
+            count = f'{len(host.gpus)} × {safe(host.models[0])}'
         way = _WAYS.get(host.kind, host.kind)
         words = [count, f'from {way}']
         if host.is_silent:
-            words = problems_of(host, _now(state))
+            words = problems_of(host, _late(state))
     room = area.height - 2 - len(facts)
     if len(pairs) > room:
         words.insert(1, f'1–{room} shown')
@@ -297,82 +300,26 @@ def _title(name: str, rows: Sequence[Any]) -> str:
 
 
 def _columns(state: AppState, name: str) -> list[Column]:
-    now, hosts = _now(state), fleet_of(state).fleet.hosts
-    gap = 2 if state.width >= CLASSIC else 1
-    columns = [_column(column, now, gap) for column in titled_columns(name, state.width)]
-    # There may be thousands of rows.
-    least, most = 8, 28
+    """Return the columns for this width, with room for the names of the hosts."""
+    hosts, gap = fleet_of(state).fleet.hosts, 2 if state.width >= CLASSIC else 1
     lines = fleet_of(state).lists.get('hosts', ()) if name == 'hosts' else hosts
+    # There may be thousands of rows.
     widest = max((cell_width(host.name) for host in lines), default=0)
+    sizes = {'host': (max(_LEAST_NAME, min(widest, _MOST_NAME)),)}
+    if name == 'hosts' and state.width < CLASSIC:
+        sizes['users'] = (_LEAST_NAME,)
     columns = [
-        column._replace(sizes=(max(least, min(widest, most)),)) if column.name == 'host' else column
-        for column in columns
+        column._replace(
+            sizes=sizes.get(column.name, column.sizes), gap=gap if column.align == '<' else 1
+        )
+        for column in list_columns(name, _late(state))
     ]
     if name == 'hosts':
         most = max((len(host.gpus) for host in hosts), default=1)
-        width = max(3, min(_MAX_GLYPHS, most))
-        heights = _DIGITS if state.view.ascii else _HEIGHTS
-
-        def glyphs(host: FleetHost, _: int) -> Content:
-            if host.members:
-                return ((f'{len(host.members)} × {len(host.members[0].gpus)}', IDLE),)
-            return [_glyph(gpu, heights) for gpu in host.gpus[:width]]
-
-        title = 'PER GPU' if width >= 7 else 'GPU'
-        columns.insert(1, Column('glyphs', title, (width,), '', glyphs, align='<', rank=4))
-    if name == 'problems':
-        columns[0] = columns[0]._replace(sizes=(10,), text=_severity)
+        columns.insert(1, glyphs_column(most, is_ascii=state.view.ascii))
+    elif name == 'problems':
+        columns[0] = columns[0]._replace(text=severity_text)
     return columns
-
-
-def _severity(problem: FleetFinding, _: int) -> Content:
-    """Return the severity with its sign, as on the screen of one machine."""
-    sign, style = severity_sign(problem.severity)
-    return ((f'{sign} {problem.severity}', style),)
-
-
-def _column(column: ListColumn, now: float, gap: int) -> Column:
-    """Return a column of the screen; ``gap`` is before a column of words."""
-
-    def content(row: Any, width: int) -> Content:
-        is_silent = isinstance(row, FleetHost) and row.is_silent
-        if is_silent and column.name not in ('host', 'age_seconds', 'findings'):
-            return ''
-        text, look = column.shown(row, now), column.look(row, now)
-        if look in ('', 'heat'):
-            style = _UTILIZATION if look and text != 'N/A' else PLAIN
-        else:
-            style = _LOOKS[look]
-        used, slash, rest = text.partition('/')
-        if slash and text != 'N/A' and column.name == 'memory_used_bytes':
-            return ((used, PLAIN), (slash + rest, DIM))
-        return clip(text, width) if style == PLAIN else ((clip(text, width), style),)
-
-    return Column(
-        column.name,
-        column.title,
-        column.sizes,
-        '',
-        content,
-        column.align,
-        gap=gap if column.align == '<' else 1,
-        order=column.name,
-        rank=column.rank,
-    )
-
-
-def _glyph(gpu: FleetGpu, heights: str) -> tuple[str, Style]:
-    percent, count = gpu.utilization_percent, len(heights)
-    if gpu.severity == 'critical':
-        return '×' if heights is _HEIGHTS else 'x', ERROR
-    if gpu.is_free and gpu.severity is None:
-        return 'z' if gpu.state == 'asleep' else '·' if heights is _HEIGHTS else '.', IDLE
-    if gpu.state == 'held':
-        return heights[0], _HELD
-    if percent is None:
-        return '?', DIM
-    style = WARNING if gpu.severity else _UTILIZATION
-    return heights[max(0, min(count - 1, int(percent * count / 100)))], style
 
 
 def _reason(state: AppState, name: str) -> str:
