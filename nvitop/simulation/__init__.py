@@ -27,17 +27,9 @@ from nvitop.simulation.parse import parse_scenario
 from nvitop.simulation.scenario import Scenario, ScenarioError
 
 __all__ = [
-    'DEFAULT_SCENARIO',
-    'Machine',
-    'Scenario',
-    'ScenarioError',
-    'install',
-    'load',
-    'machine',
-    'parse_scenario',
-    'scenario_names',
-    'simulated',
-]
+    'DEFAULT_SCENARIO', 'Machine', 'Scenario', 'ScenarioError', 'install', 'load', 'machine',
+    'parse_scenario', 'scenario_names', 'simulated',
+]  # fmt: skip
 
 #: Values of ``NVITOP_DEMO`` that select the default scenario.
 _YES = ('1', 'on', 'true', 'yes')
