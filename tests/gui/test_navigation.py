@@ -453,7 +453,7 @@ def test_page_of_a_gpu_shows_all_its_metrics_and_facts() -> None:
     assert re.search(f'UUID +{EIGHT.devices[3].info.uuid} ', text)
     assert re.search('PROBLEM +none +│', text)
     for title in ('UTIL', 'MEM', 'POWER', 'TEMP', 'SM CLOCK', 'PCIe RX', 'PCIe TX', 'NVLink TX'):
-        assert f'│ {title} ' in text
+        assert f'│  {title} ' in text
     devices = list(EIGHT.devices)
     devices[3] = devices[3]._replace(remapped_rows_pending=True)
     wrong = text_of(arrived(page, EIGHT._replace(devices=tuple(devices), sequence=9)))
@@ -491,11 +491,14 @@ def test_page_ends_when_its_gpu_vanishes(count: int) -> None:
 def test_the_only_gpu_says_that_it_is_asleep_and_how_to_wake_it() -> None:
     first = EIGHT.devices[0]
     asleep = DeviceSample(first.key, first.info, 'asleep', 'asleep (D3cold); press r to wake it')
-    state = state_of(EIGHT._replace(devices=(asleep,), processes=()), 100, 30)
-    lines = draw_frame(state, History()).lines()
-    assert lines[2][2:].startswith(
-        'GPU 0 is asleep (D3cold) and draws no power. Press r to wake it'
-    )
+    sample = EIGHT._replace(devices=(asleep,), processes=())
+    for width, words in (
+        (100, 'GPU 0 is asleep (D3cold) and draws no power. Press r to wake it'),
+        (50, 'GPU 0 is asleep (D3cold). Press r to wake it'),
+        (40, 'GPU 0 is asleep. Press r to wake it'),
+    ):
+        line = draw_frame(state_of(sample, width, 30), History()).lines()[2]
+        assert (line[0], line[-1], line[1:-1].strip()) == ('│', '│', words)
 
 
 def test_a_sleeping_gpu_is_neither_wrong_nor_part_of_totals() -> None:

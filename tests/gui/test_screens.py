@@ -461,6 +461,7 @@ def test_past_time_has_a_cursor_on_the_ruler_and_a_click_goes_to_a_time(
     (line,) = buffer.lines()
     assert line.index('◆') == mark
     assert '03:46:40' in line
+    assert line.endswith(' 03:47:40') == (age == 60)  # there is not always room for both times
     assert 'now' not in line
     assert buffer.hit_at(mark, 0) == ('time', 100_000.0)
     assert buffer.hit_at(mark - 5, 0) == ('time', 99_990.0)
@@ -487,3 +488,22 @@ def test_narrow_list_of_columns_has_the_whole_meaning_below() -> None:
     lines = frame_on('one', 40, 12, 'C', 'Down', 'Down').lines()
     meaning = ' '.join(line.strip('│ ') for line in lines[-4:])
     assert 'job, pod, container, unit or session that it belongs to' in meaning
+
+
+@pytest.mark.parametrize('width', [60, 100, 160])
+@pytest.mark.parametrize(
+    ('machine', 'keys'),
+    [
+        ('one', ''),
+        ('no-gpu', ''),
+        ('h100x8', '1 Enter'),
+        ('h100x8', 'Down Down Enter'),
+        ('odd-processes', '!'),
+        ('h100x8', 'U'),
+    ],
+)
+def test_text_of_all_pages_begins_in_the_same_column(machine: str, keys: str, width: int) -> None:
+    lines = lines_on(machine, width, 40, *keys.split())[2:]
+    end = next(y for y, line in enumerate(lines) if line[0] != '│')
+    texts = [line[1:-1] for line in lines[:end] if line[1:-1].strip()]
+    assert 1 + min(len(text) - len(text.lstrip()) for text in texts) == (3 if width > 79 else 2)

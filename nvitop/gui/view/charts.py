@@ -134,11 +134,11 @@ _STEPS, _TICK_CELLS, _TICKS = (10, 30, 60, 120, 300, 600, 900, 1800), 8, 4
 
 
 def draw_ruler(buf: Buffer, area: Rect, ruler: Ruler) -> None:
-    """Draw the times of the histories below, up to ``now``, and a cursor at a past time that is shown.
+    """Draw the times of the histories below, up to ``now`` or their last time, and a cursor at a past time.
 
     A click on the ruler goes to a time.
     """
-    width, taken = area.width, range(0)
+    width, taken, last = area.width, range(0), 'now'
     if ruler.past is not None:
         at = ruler.cursor(width)
         at = at if at >= 0 else width - 1
@@ -147,15 +147,17 @@ def draw_ruler(buf: Buffer, area: Rect, ruler: Ruler) -> None:
         mark, start = (f'◆{time}', at) if is_before else (f'{time}◆', at - len(time))
         buf.write(area.x + start, area.y, mark, _CURSOR)
         taken = range(start - 1, start + len(mark) + 1)
+        later = ruler.history(width).now - ruler.past[0]
+        last = fmt.format_timestamp(ruler.past[1] + later).split()[3]
         cell = ruler.cell_seconds(width)
         for column in range(width):
             moment = ruler.past[1] + (column - at) * cell
             buf.hit(Rect(area.x + column, area.y, 1, 1), 'time', moment)
     x = width + 1
-    for column, text in ((width - len('now'), 'now'), *ruler.ticks(width)):
+    for column, text in ((width - len(last), last), *ruler.ticks(width)):
         end = column + len(text)
         is_free = end < x and not (column < taken.stop and end > taken.start)
-        if is_free and (text != 'now' or ruler.past is None):
+        if is_free:
             buf.write(area.x + column, area.y, text, HEADING)
             x = column
 

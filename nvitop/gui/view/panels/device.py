@@ -78,7 +78,8 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
     notes = machine_notes(rows, shown)
     draw_border(buf, area.y, (), ends, notes)
     if not rows:
-        buf.write(2, area.y + 1, clip(_no_devices_message(shown.sample), area.width - 4))
+        cells = inside(area.width)
+        buf.write(cells.x, area.y + 1, clip(_no_devices_message(shown.sample), cells.width))
         return None
     if len(rows) == 1 and rows[0].device.status == 'asleep' and shown.ruler is not None:
         line = Rect(1, area.y + 1, area.width - 2, 1)
@@ -293,14 +294,16 @@ def _draw_silent(buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, li
 
 def _draw_asleep(buf: Buffer, line: Rect, device: DeviceSample, *, is_selected: bool) -> None:
     state, _, wakes = safe(device.reason or 'asleep').partition('; press r')
-    is_off = '(D3cold)' in state
-    words = f'GPU {device.key.label} {"has been" if " for " in state else "is"} {state}'
-    x = line.x + 1
-    x += buf.write(x, line.y, f'{words}{" and draws no power" if is_off else ""}. ')
-    if wakes:
-        x += buf.write(x, line.y, 'Press ')
-        x += buf.write(x, line.y, 'r', Style(Role.KEY, bold=True))
-        buf.write(x, line.y, ' to wake it')
+    name, cells = f'GPU {device.key.label}', inside(buf.width)
+    words = f'{name} {"has been" if " for " in state else "is"} {state}'
+    advice = [('. Press ', PLAIN), ('r', Style(Role.KEY, bold=True)), (' to wake it', PLAIN)]
+    room = cells.width - sum(len(text) for text, _ in advice)
+    power = ' and draws no power' if '(D3cold)' in state else ''
+    forms = (words + power, words, f'{name} is asleep')
+    words = next((form for form in forms if cell_width(form) <= room), forms[-1])
+    x = cells.x
+    for text, style in ((words, PLAIN), *(advice if wakes else ())):
+        x += buf.write(x, line.y, text, style, width=max(0, cells.right - x))
     buf.hit(line, 'device', device.key)
     if is_selected:
         buf.restyle(line, back=Role.SELECTED)

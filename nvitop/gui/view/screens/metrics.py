@@ -59,7 +59,7 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         for each in _series(state, key, process, device)
         if each.now is not None or history.last(each.key, each.metric) is not None
     ]
-    area = Rect(1, y, buf.width - 2, max(0, buf.height - y))
+    area = Rect(1, y, buf.width - 1, max(0, buf.height - y))
     if series and area.height > 1:
         ruler = ruler_of(state, history)
         left = history_x(area.width)
