@@ -120,30 +120,30 @@ class ArgumentParser(argparse.ArgumentParser):
         if word == '--':  # of a command that is not the first argument
             word = next((name for name in words if name in names), word)
         if word.startswith('-') and word != '-':
-            option = word.partition('=')[0]
-            name = self.prog.partition(' ')[2]
-            if option == '--ssh' and name == 'query':
-                return f'{option!r} must be the first argument: nvitop --ssh HOST {name} ...'
-            if option == '--ssh' and name:
-                return f'{name!r} does not take {option}; run it there: ssh HOST nvitop {name} ...'
-            advice = ADVICE.get(f'{self.prog} {option}')
-            if advice:
-                return f'unknown option {option!r}; use {advice}'
-            for command in self._commands:
-                if option in command.load().make_parser().option_names():
-                    return (
-                        f"unknown option {option!r}; did you mean 'nvitop {command.name} {option}'?"
-                    )
-            return f'unknown option {option!r}{suggestion(option, self.option_names())}'
+            return self._explain_option(word.partition('=')[0])
         if word in names:
             return f'{word!r} must be the first argument: nvitop {word} ...'
         if word == words[0] and names and not word.isdigit():
             advice = ADVICE.get(f'{self.prog} {word}')
-            hint = suggestion(word, names) or '; run nvitop --help for a list'
-            return f'unknown command {word!r}' + (f'; run {advice}' if advice else hint)
+            hint = f'; run {advice}' if advice else suggestion(word, names)
+            return f'unknown command {word!r}{hint or "; run nvitop --help for a list"}'
         if '--ssh' in words:
             return f'--ssh takes one machine, not also {word!r}; for several: nvitop fleet HOST ...'
         return f'unexpected argument {word!r}'
+
+    def _explain_option(self, option: str) -> str:
+        name = self.prog.partition(' ')[2]
+        if option == '--ssh' and name == 'query':
+            return f'{option!r} must be the first argument: nvitop --ssh HOST {name} ...'
+        if option == '--ssh' and name:
+            return f'{name!r} does not take {option}; run it there: ssh HOST nvitop {name} ...'
+        advice = ADVICE.get(f'{self.prog} {option}')
+        hint = f'; use {advice}' if advice else suggestion(option, self.option_names())
+        for command in () if advice else self._commands:
+            if option in command.load().make_parser().option_names():
+                hint = f"; did you mean 'nvitop {command.name} {option}'?"
+                break
+        return f'unknown option {option!r}{hint}'
 
     def option_names(self) -> list[str]:
         """All options that the help shows."""
@@ -181,15 +181,18 @@ def add_general(parser: argparse.ArgumentParser, *, demo: bool = True) -> argpar
     """Add the group of the options that every command has; return it."""
     group = parser.add_argument_group('general')
     group.add_argument('-h', '--help', action='help', help='show this help and exit')
-    group.add_argument(
-        '-V',
-        '--version',
-        action='version',
-        version=f'%(prog)s {__version__}',
-        help='show the version and exit',
-    )
-    if demo:
-        add_demo(group)
+    version = f'%(prog)s {__version__}'
+    text = 'show the version and exit'
+    group.add_argument('-V', '--version', action='version', version=version, help=text)
+    if demo:  # see nvitop.console.driver.simulate
+        group.add_argument(
+            '--demo',
+            nargs='?',
+            const='',
+            metavar='SCENARIO',
+            help='simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi '
+            '(default: dgx-h100)',
+        )
     return group
 
 
@@ -250,18 +253,6 @@ def separated(convert: Callable[[str], T]) -> Callable[[str], tuple[T, ...]]:
         return tuple(map(convert, text.split(',')))
 
     return convert_all
-
-
-def add_demo(group: argparse._ActionsContainer) -> None:
-    """Add the option that simulates a machine; see :func:`nvitop.console.driver.simulate`."""
-    group.add_argument(
-        '--demo',
-        nargs='?',
-        const='',
-        metavar='SCENARIO',
-        help='simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi '
-        '(default: dgx-h100)',
-    )
 
 
 @checked

@@ -67,12 +67,7 @@ def is_device_name(text: str) -> bool:
 def require_devices(
     names: str | int | Iterable[str | int | tuple[int, int]],
 ) -> tuple[DeviceIndex, ...]:
-    """Find the devices with these names.
-
-    Raises:
-        ValueError: A name matches no device, or several.
-        NVMLError: The driver does not respond.
-    """
+    """Find the devices with these names; raise ValueError if one matches no device, or several."""
     words = split_names(names)
     if not words:
         raise ValueError('no device given')
@@ -89,12 +84,11 @@ def match_devices(names: Iterable[str]) -> tuple[tuple[DeviceIndex, ...], tuple[
     or with one of any length) or a serial number. GPUs are queried for names only if an index is
     not enough; a GPU that does not respond does not block the others.
 
-    Raises:
-        NVMLError: The driver does not respond.
-        TimeoutError: The same, after 10 seconds.
+    Raises NVMLError, or TimeoutError after 10 seconds, if the driver does not respond.
     """
     names = list(names)
-    count = call_with_limit(_count_gpus)
+    query = functools.partial(libnvml.nvmlQuery, 'nvmlDeviceGetCount', ignore_errors=False)
+    count = int(call_with_limit(query))
     to_read = _gpus_to_read(names, count)
     asleep = {gpu: power for gpu, power in enumerate(system().gpu_powers()) if power.is_asleep}
     #: GPU → its names, and those of its MIG devices.
@@ -128,11 +122,6 @@ def match_measured(
     matches = {name: [key for key, each in known.items() if each.include(name)] for name in names}
     found = frozenset(key for keys in matches.values() for key in keys)
     return found, tuple(name for name, keys in matches.items() if not keys)
-
-
-def _count_gpus() -> int:
-    count = libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
-    return count if isinstance(count, int) else 0
 
 
 def _gpus_to_read(names: Iterable[str], count: int) -> Collection[int]:

@@ -18,16 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from nvitop.console.device_names import DeviceIndex
+    from nvitop.sampling.types import Sample
 
     T = TypeVar('T')
-    from nvitop.sampling.types import Sample
 
 
 def simulate(scenario: str | None, *, announce: bool = True) -> None:
     """Replace the driver by that of a simulated machine, unless the scenario is ``None``.
 
-    Raises:
-        CommandFailure: The scenario cannot be used; the status is 2.
+    Raises CommandFailure with status 2 if the scenario cannot be used.
     """
     if scenario is None:
         return
@@ -40,18 +39,11 @@ def simulate(scenario: str | None, *, announce: bool = True) -> None:
 
 
 def start_driver(program: str, first_calls: Callable[[], T], *, limit: float | None = None) -> T:
-    """Make the first calls to the driver and return their result.
+    """Make the first calls to the driver within ``limit`` seconds, and return their result.
 
-    On a terminal, a notice appears if the driver does not respond at once.
-
-    Args:
-        program: Begins the notice.
-        first_calls: Makes the calls; the first one initializes NVML.
-        limit: Maximum time in seconds.
-
-    Raises:
-        CommandFailure: The driver does not start or does not respond. The status is 2 if
-            ``first_calls`` or a scenario in ``NVITOP_DEMO`` raises ValueError.
+    On a terminal, a notice appears if the driver does not respond at once. Raises CommandFailure if
+    it does not start or respond; with status 2 if the calls, or a scenario in ``NVITOP_DEMO``, raise
+    ValueError.
     """
     notices = [f'{program}: the NVIDIA driver has not responded yet; press Ctrl-C to quit']
 
@@ -73,11 +65,8 @@ def start_devices(
 ) -> tuple[DeviceIndex, ...] | None:
     """Start the driver, or that of the scenario ``demo``, and find devices by names; ``None``: all.
 
-    With ``only_visible``, without names, these are the devices that are visible to CUDA.
-
-    Raises:
-        CommandFailure: As :func:`simulate` and :func:`start_driver`; the status is 2 if a device is
-            unknown.
+    With ``only_visible``, without names, these are the devices that are visible to CUDA. Raises
+    CommandFailure, with status 2 if a device or the scenario is unknown.
     """
     simulate(demo)
 
@@ -112,8 +101,6 @@ def driver_errors(program: str) -> Iterator[None]:
 
 #: Kinds of problems of single values that are failures.
 _FAILED = frozenset({'error', 'impossible', 'reset needed'})
-
-
 #: A problem that returns within this time (seconds) is still the same one: a sensor that fails now
 #: and then must not fill logs.
 SAME_SECONDS = 600.0

@@ -233,11 +233,9 @@ _UNWRITABLE = re.compile('[\ud800-\udc7f\udd00-\udfff]')
 
 
 class Output:
-    """Standard output, or a file that is created or truncated when the first row is written.
+    """Standard output, or the file ``path``, which the first row creates or truncates.
 
-    Args:
-        path: Name of the file; ``None``: standard output.
-        interrupts: Signals that are delayed while a row is written.
+    ``interrupts`` are delayed while a row is written.
     """
 
     def __init__(self, path: str | None = None, interrupts: Interrupts | None = None) -> None:
@@ -256,11 +254,7 @@ class Output:
         return self._path is None and sys.stdout is not None and sys.stdout.isatty()
 
     def write(self, pieces: Sequence[str]) -> None:
-        """Write each piece completely or not at all.
-
-        Raises:
-            OSError: Not everything could be written; a file has no part of a piece.
-        """
+        """Write each piece completely, or raise OSError; a file then has no part of the piece."""
         data = [_encoded(piece) for piece in pieces]
         fd = self._fd = self._open() if self._fd is None else self._fd
         if fd < 0:
@@ -273,11 +267,7 @@ class Output:
             write_pieces(fd, data)
 
     def close(self) -> None:
-        """Close the file.
-
-        Raises:
-            OSError: Rows were not stored (network file systems, quotas).
-        """
+        """Close the file; raise OSError if rows were not stored (network file systems, quotas)."""
         if self._path is not None and self._fd is not None:
             fd, self._fd = self._fd, None
             os.close(fd)

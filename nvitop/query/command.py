@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Callable, NamedTuple, TypeVar
 
 from nvitop.console import lifecycle
-from nvitop.console.arguments import ArgumentParser, add_demo, add_devices, add_general, duration
+from nvitop.console.arguments import ArgumentParser, add_devices, add_general, duration
 from nvitop.console.driver import ProblemReporter, start_devices
 from nvitop.console.lifecycle import Interrupts, Output, writing
 from nvitop.console.option_table import add_options
@@ -83,12 +83,11 @@ def make_parser() -> ArgumentParser:
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
-    group = add_general(parser, demo=False)
+    group = add_general(parser)
     group.add_argument(
         '--list', action='store_true', help='list all fields with unit and meaning, and exit'
     )
     add_options(group, 'owner_names', default='files')
-    add_demo(group)
     _add_selection(parser)
     _add_output(parser)
     _add_nvidia_smi(parser)
