@@ -31,7 +31,7 @@ from nvitop.collector.tags import Tags
 from nvitop.gui.app import App
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import Event, InputEnded, SampleArrived
+from nvitop.gui.state.events import INPUT_ENDED, Event, SampleArrived
 from nvitop.query import command
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.threads import Sampler
@@ -332,7 +332,7 @@ def run_monitor(machine: Machine, script: Script) -> None:
             for key in KEYS[script.tick // 2].split():
                 terminal.settle(functools.partial(terminal.press, key))
         if not goes_on:
-            terminal.send(InputEnded())
+            terminal.send(INPUT_ENDED)
             sampler.stop(0.0)
 
     sampler = Sampler(source, on_sample, clock=clock, condition=VirtualWait(machine.wait))

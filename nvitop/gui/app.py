@@ -18,7 +18,6 @@ from nvitop.api.process.observed import start_time_of
 from nvitop.api.process.procfs import UNREADABLE
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state import events
-from nvitop.gui.state.dialog import dialog_ready_at
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.owner.types import OwnerReading
@@ -275,7 +274,7 @@ class App:
         seconds = 1.0 - self._wall_clock() % 1.0 + CLOCK_DELAY
         for notice in self.state.notices:
             seconds = min(seconds, max(0.0, notice.until - self.state.monotonic))
-        ready_at = dialog_ready_at(self.state)
+        ready_at = None if self.state.dialog is None else self.state.dialog.ready_at
         return seconds if ready_at is None else min(seconds, max(0.0, ready_at - now))
 
     def _handle(self, event: events.Event) -> None:

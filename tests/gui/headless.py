@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Iterator
 
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.state.events import Event, InputEnded, KeyPressed, Resized
+from nvitop.gui.state.events import INPUT_ENDED, Event, KeyPressed, Resized
 from nvitop.sampling.types import Demand
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class HeadlessTerminal:
     def wait(self, timeout: float | None) -> list[Event]:
         with self._condition:
             if not self._batches and self._ends:
-                return [InputEnded()]
+                return [INPUT_ENDED]
             self._condition.wait_for(lambda: self._batches or self._is_woken, timeout)
             self._is_woken = False
             return self._batches.pop(0) if self._batches else []

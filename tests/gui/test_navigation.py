@@ -18,7 +18,6 @@ from nvitop.gui.state.events import (
     Effect,
     EnvironmentRead,
     Event,
-    InputEnded,
     KeyPressed,
     MousePressed,
     MouseScrolled,
@@ -238,7 +237,6 @@ def test_older_sample_is_not_shown() -> None:
     ('event', 'effect'),
     [
         (KeyPressed('q'), Quit()),
-        (InputEnded(), Quit(129)),
         (Terminated('SIGHUP'), Quit(129)),
         (Terminated('SIGTERM'), Quit(143)),
         (Terminated('SIGBREAK'), Quit(1)),

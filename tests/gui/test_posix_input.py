@@ -14,8 +14,8 @@ from typing import Iterator
 import pytest
 
 from nvitop.gui.state.events import (
+    INPUT_ENDED,
     BackgroundReported,
-    InputEnded,
     KeyPressed,
     Pasted,
     Resized,
@@ -109,7 +109,7 @@ def test_hang_up_ends_the_input_once(keyboard: tuple[PosixInput, int]) -> None:
     os.write(write, b'a\x1b')
     os.close(write)
     assert source.wait(PATIENCE) == [KeyPressed('a')]
-    assert source.wait(PATIENCE) == [KeyPressed('Esc'), InputEnded()]
+    assert source.wait(PATIENCE) == [KeyPressed('Esc'), INPUT_ENDED]
     assert source.wait(0) == []
 
 

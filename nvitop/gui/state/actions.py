@@ -22,7 +22,6 @@ from nvitop.gui.state.app_state import (
     Result,
     answer,
     refuse,
-    replace_notice,
     withdraw_notice,
 )
 from nvitop.gui.state.dialog import signal_targets, why_no_target
@@ -151,7 +150,7 @@ def report_background(state: AppState, event: events.BackgroundReported) -> Resu
 def next_theme(state: AppState) -> Result:
     state = set_theme(state, neighbor([theme.name for theme in THEMES], state.theme, 1))
     state = state._replace(theme_is_auto=False)
-    return replace_notice(state, 'Theme', state.theme), (events.Redraw(),)
+    return answer(state, 'Theme', f'Theme: {state.theme}'), (events.Redraw(),)
 
 
 def next_graph(state: AppState, step: int) -> Result:
@@ -170,12 +169,6 @@ def change_time(state: AppState, step: int) -> Result:
         return refuse(state, f'Histories show no {"longer" if step > 0 else "shorter"} time')
     graphs = graphs._replace(minutes=bases[at])
     return state._replace(main=state.main._replace(graphs=graphs)), ()
-
-
-def way_to_run(state: AppState) -> str:
-    """Return which key shows the latest sample again, in parentheses; ``''`` if there is none."""
-    key = state.keymap.instead_of(state.screen, 'z')
-    return f' ({key}: resume)' if key else ''
 
 
 def begin_reading(before: AppState, state: AppState) -> Result:
@@ -265,8 +258,7 @@ def need_taggable(state: AppState) -> str:
 
 
 def need_search(state: AppState) -> str:
-    key = state.keymap.instead_of(state.screen, '/')
-    return '' if state.searched else f'Search first ({key})' if key else 'Search first'
+    return '' if state.searched else f'Search first{state.with_key("/", " ({})")}'
 
 
 def need_shown_process(state: AppState) -> str:
@@ -312,7 +304,9 @@ def refresh(state: AppState) -> Result:
     """Measure now, and clear the selection."""
     effects = (events.Refresh(), events.Redraw())
     if state.frozen is not None:
-        state = answer(state, 'key', f'Not shown while paused{way_to_run(state)}')
+        state = answer(
+            state, 'key', f'Not shown while paused{state.with_key("z", " ({}: resume)")}'
+        )
     if state.screen is Screen.ENVIRON:
         shown = state.environ
         return state, (*effects, events.ReadEnvironment(shown.pid, shown.start_time))
@@ -392,7 +386,7 @@ def show_event_time(state: AppState) -> Result:
         return state, ()
     event = state.events[navigation.current_line(state) or 0]
     state = state._replace(screen=Screen.MAIN, behind=(Screen.MAIN, Screen.EVENTS))
-    state = replace_notice(state, 'Time', f'{format_time(event.time)} {event.text}')
+    state = answer(state, 'Time', f'Time: {format_time(event.time)} {event.text}')
     return state, (events.Travel('time', event.time),)
 
 
@@ -417,7 +411,7 @@ def show_past(state: AppState, event: events.PastShown) -> AppState:
     """Freeze the display at a kept sample, or show the latest one again."""
     sample = event.sample
     if event.message:
-        state = replace_notice(state, 'Time', event.message)
+        state = answer(state, 'Time', f'Time: {event.message}')
     if sample is None:
         return relist(state._replace(frozen=None)) if state.frozen is not None else state
     found = findings(sample)

@@ -80,6 +80,11 @@ class ListPosition(NamedTuple):
     scroll_x: int = 0
 
 
+#: Time (seconds) the signal screen must be visible before it can be confirmed. Keys that were typed
+#: ahead or pasted never confirm it.
+PAUSE_SECONDS = 0.2
+
+
 class SignalTarget(NamedTuple):
     """A process that a signal would be sent to. It is sent to this key and no other."""
 
@@ -102,6 +107,11 @@ class SignalDialog(NamedTuple):
     drawn_at: float | None = None
     #: Whether it was on the screen long enough to be read, so that a key can answer it.
     is_ready: bool = False
+
+    @property
+    def ready_at(self) -> float | None:
+        """When an answer will be accepted; ``None`` if one is already, or before it is drawn."""
+        return None if self.drawn_at is None or self.is_ready else self.drawn_at + PAUSE_SECONDS
 
 
 class TextField(NamedTuple):
@@ -329,6 +339,11 @@ class AppState(NamedTuple):
     def keymap(self) -> Keymap:
         return self.keys or self.program.keys
 
+    def with_key(self, usual: str, words: str) -> str:
+        """Return words with the key for the action of a default key in ``{}``; ``''`` if it has none."""
+        key = self.keymap.instead_of(self.screen, usual)
+        return words.format(key) if key else ''
+
     @property
     def margin(self) -> int:
         """Cells at each side of a list, for its frame."""
@@ -431,11 +446,6 @@ def note_exits(before: Sample, state: AppState) -> AppState:
             if pid in names and pid not in left:
                 state = note_outcome(state, signal, pid, 'exited', is_error=False, name=names[pid])
     return state
-
-
-def replace_notice(state: AppState, subject: str, text: str) -> AppState:
-    """Answer a key with ``subject: text``, which replaces the previous notice on the subject."""
-    return answer(state, subject, f'{subject}: {text}')
 
 
 def answer(state: AppState, subject: str, text: str) -> AppState:

@@ -78,8 +78,8 @@ def why_no_target(state: AppState) -> str:
         return f'Tagged processes are {where}'
     key = navigation.selected_key(state)
     if key is None:
-        quits = state.keymap.instead_of(state.screen, 'q') if state.screen is Screen.MAIN else ''
-        return 'Select or tag a process first' + (f' ({quits} quits)' if quits else '')
+        quits = state.with_key('q', ' ({} quits)') if state.screen is Screen.MAIN else ''
+        return f'Select or tag a process first{quits}'
     if state.screen is Screen.TREE and not state.shown.host_processes:
         return 'The tree has not been measured yet'
     selected = navigation.selected_process(state)
@@ -163,9 +163,6 @@ SIGNAL_KEYS = {
 SIGNALS = tuple(
     name for number, name in enumerate(SIGNAL_KEYS) if number < 3 or hasattr(signals, name)
 )
-#: Time (seconds) the signal screen must be visible before it can be confirmed. Keys that were typed
-#: ahead or pasted never confirm it.
-PAUSE_SECONDS = 0.2
 
 
 def ask_for_signal(state: AppState, signal: str) -> Result:
@@ -221,21 +218,10 @@ def await_answer(state: AppState, since: float) -> AppState:
 
     No key was waiting to be read at that time.
     """
-    ready_at = dialog_ready_at(state)
-    if state.dialog is None or ready_at is None or since < ready_at:
-        return state
-    return state._replace(dialog=state.dialog._replace(is_ready=True))
-
-
-def dialog_ready_at(state: AppState) -> float | None:
-    """Return the time on the monotonic clock when the dialog will accept an answer.
-
-    ``None`` if it accepts one already, has not been drawn, or is not open.
-    """
     dialog = state.dialog
-    if dialog is None or dialog.drawn_at is None or dialog.is_ready:
-        return None
-    return dialog.drawn_at + PAUSE_SECONDS
+    if dialog is None or dialog.ready_at is None or since < dialog.ready_at:
+        return state
+    return state._replace(dialog=dialog._replace(is_ready=True))
 
 
 def require_reading(state: AppState) -> AppState:

@@ -164,10 +164,6 @@ class FleetFailed(NamedTuple):
     timestamp: float
 
 
-class InputEnded(NamedTuple):
-    """The terminal was closed, or standard input."""
-
-
 class Suspended(NamedTuple):
     """The program is about to be suspended (Ctrl-Z), or was continued."""
 
@@ -187,6 +183,8 @@ class Terminated(NamedTuple):
 
 #: Exit status after the terminal was closed.
 HUNG_UP = 129
+#: The terminal was closed, or standard input.
+INPUT_ENDED = Terminated('SIGHUP')
 #: One of the classes above; one of those below, which the application performs.
 Event = Tuple[Any, ...]
 Effect = Tuple[Any, ...]

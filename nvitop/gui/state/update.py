@@ -16,7 +16,6 @@ from nvitop.gui.state.app_state import (
     note_exits,
     note_outcome,
     refuse,
-    replace_notice,
 )
 from nvitop.gui.state.input_line import append_text, change_line, press_in_field
 from nvitop.gui.state.lists import relist
@@ -128,8 +127,7 @@ def _explain_unbound(state: AppState, prefix: str, key: str) -> Result:
     if screens:
         places = ', '.join(screen.value for screen in Screen if screen in screens)
         return answer(state, 'key', f'{key} works only on other screens: {places}'), ()
-    help_key = state.keymap.instead_of(state.screen, 'h')
-    hint = f'; {help_key} lists the keys' if help_key else ''
+    hint = state.with_key('h', '; {} lists the keys')
     return answer(state, 'key', f'{key}: unknown key{hint}'), ()
 
 
@@ -138,8 +136,7 @@ def _paste(state: AppState, event: events.Pasted) -> Result:
     if state.dialog is not None:
         return state, ()
     if state.field is None:
-        key = state.keymap.instead_of(state.screen, '\\')
-        hint = f' (press {key} to filter first)' if key else ''
+        hint = state.with_key('\\', ' (press {} to filter first)')
         return answer(state, 'Paste ignored', f'Paste ignored{hint}'), ()
     return change_line(state, state.field, append_text(state.field.text, event.text)), ()
 
@@ -147,7 +144,7 @@ def _paste(state: AppState, event: events.Pasted) -> Result:
 def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
     sample, before = event.sample, state.sample
     if event.message:
-        state = replace_notice(state, 'Time', event.message)
+        state = answer(state, 'Time', f'Time: {event.message}')
     if sample is before:
         return state._replace(origin=event.origin)
     if event.history is not None:
@@ -238,6 +235,5 @@ _HANDLERS: dict[type, Callable[[AppState, Any], Result]] = {
         dialog.require_reading(state),
         (events.Redraw() if event.resumed else events.Suspend(),),
     ),
-    events.InputEnded: lambda state, _: (state, (events.Quit(events.HUNG_UP),)),
     events.Terminated: lambda state, event: (state, (events.Quit(event.exit_status),)),
 }

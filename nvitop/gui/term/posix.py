@@ -13,7 +13,7 @@ import time
 from typing import Callable, Iterator
 
 from nvitop.gui.render.ansi import RESET
-from nvitop.gui.state.events import Event, InputEnded, KeyPressed, Resized, Suspended, Terminated
+from nvitop.gui.state.events import INPUT_ENDED, Event, KeyPressed, Resized, Suspended, Terminated
 from nvitop.gui.term.curses_terminal import CursesTerminal, TerminalError, terminal_type
 from nvitop.gui.term.keys import Decoder
 from nvitop.platforms.kernel import write_pieces
@@ -39,19 +39,8 @@ _WITH_BACKGROUND = ('xterm', 'tmux', 'rxvt', 'alacritty', 'foot', 'kitty', 'wezt
 #: Beginnings of types whose terminals understand what xterm does, or what screen does.
 _FAMILIES = (
     *('xterm', 'ghostty', 'kitty', 'wezterm', 'foot', 'alacritty', 'contour', 'rio', 'konsole'),
-    *(
-        'vte',
-        'gnome',
-        'iterm',
-        'mintty',
-        'mlterm',
-        'rxvt',
-        'st-',
-        'stterm',
-        'putty',
-        'tmux',
-        'screen',
-    ),
+    *('vte', 'gnome', 'iterm', 'mintty', 'mlterm', 'rxvt', 'st-', 'stterm', 'putty'),
+    *('tmux', 'screen'),
 )
 
 #: Signals that become events. Ctrl-Z arrives as a key; SIGTSTP comes from other programs only.
@@ -158,7 +147,7 @@ class PosixInput:
             ready = {key.fd for key, _ in self._selector.select(max(0.0, until - time.monotonic()))}
             if self._wake_read in ready:
                 self._read_wakes()
-            if not ready or (self._fd in ready and InputEnded() in self._read_keys()):
+            if not ready or (self._fd in ready and INPUT_ENDED in self._read_keys()):
                 break
         self._decoder.awaits_reply = False
 
@@ -172,7 +161,7 @@ class PosixInput:
         if not data:
             # At the end of input the descriptor is always readable, so it is not polled again.
             self._selector.unregister(self._fd)
-            return [*self._decoder.flush(), InputEnded()]
+            return [*self._decoder.flush(), INPUT_ENDED]
         self._read_at = time.monotonic()
         return [*self._decoder.feed(data)]
 

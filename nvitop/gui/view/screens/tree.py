@@ -14,7 +14,7 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import tree_columns
 from nvitop.gui.state.navigation import lines_layout, shown_scroll_x, tree_tags
 from nvitop.gui.state.process_rows import TreeRow
-from nvitop.gui.view.hints import draw_screen_title, shown_key
+from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.panels.process import (
     TAG,
     Limits,
@@ -92,9 +92,7 @@ def _empty_message(state: AppState) -> str:
             Limits(state.main.filter, state.query, state.main.selected_device),
         )
     if state.frozen is not None:
-        reason = 'Paused before the tree was measured'
-        key = shown_key(state, 'z')
-        return f'{reason} ({key}: resume)' if key else reason
+        return f'Paused before the tree was measured{state.with_key("z", " ({}: resume)")}'
     if state.shown.processes or not state.shown.sequence:
         return 'Looking for processes ...'
     return no_processes_message(state.shown)
