@@ -92,7 +92,7 @@ def test_a_report_goes_to_stdout_and_nothing_to_other_places(
     done = run(command, tmp_path)
     assert not list(tmp_path.iterdir())
     assert (done.returncode, done.stderr) == (0, '')
-    assert 'SIMULATED' in done.stdout
+    assert '[SIM]' in done.stdout
     assert '8 × H100 80GB HBM3' in done.stdout
     assert '\x1b' not in done.stdout
 

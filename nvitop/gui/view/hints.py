@@ -156,11 +156,6 @@ def draw_screen_title(
             x += buf.write(x, 0, text, item.style) + _TITLE_GAP
 
 
-def shown_key(state: AppState, usual: str) -> str:
-    """Return the key bound to the action of a default key as it is drawn; ``''`` if there is none."""
-    return format_key(state.keymap.instead_of(state.screen, usual))
-
-
 def format_key(keys: str) -> str:
     """Return keys as they are drawn: ``^C``, ``op``, ``PgUp``."""
     key = {'PageUp': 'PgUp', 'PageDown': 'PgDn'}.get(keys) or keys.replace(' ', '')

@@ -11,7 +11,7 @@ from nvitop.gui.render.theme import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
 from nvitop.gui.state.app_state import AppState, EnvironState
 from nvitop.gui.state.navigation import lines_layout, shown_scroll_x
-from nvitop.gui.view.hints import draw_screen_title, shown_key
+from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.text import draw_message, draw_section
 
 if TYPE_CHECKING:
@@ -94,14 +94,15 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
 
 def _summary(state: AppState) -> str:
     environ = state.environ
-    key = shown_key(state, 'v')
     variables = environ.variables or ()
     text = f'{len(variables)} variable{"" if len(variables) == 1 else "s"}'
     secrets = sum(1 for name, value in variables if value and is_secret(name))
     if secrets:
         text += f', {secrets} secret' if environ.reveals_secrets else f', {secrets} hidden'
-    if secrets and key:
-        text += f': {key} {"hides" if environ.reveals_secrets else "shows"} them'
+    if secrets:
+        text += state.with_key(
+            'v', ': {} hides them' if environ.reveals_secrets else ': {} shows them'
+        )
     return text
 
 
