@@ -11,7 +11,7 @@ import pathlib
 import platform
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Literal, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, NamedTuple
 
 from nvitop import api
 from nvitop.api import libnvml
@@ -32,9 +32,6 @@ from nvitop.version import __version__
 if TYPE_CHECKING:
     from nvitop.api.device import Device, MigDevice
     from nvitop.api.process import GpuProcess
-
-    #: A GPU, and what it has reported so far: texts, MIG devices, processes.
-    _Reading = Tuple[Device, Dict[str, str], List[Dict[str, str]], List[Dict[str, str]]]
 
 PROGRAM = 'nvitop doctor'
 #: Time limit (seconds) of the capture of one GPU.
@@ -81,43 +78,44 @@ def capture_text() -> str:
         f'missing functions: {", ".join(sorted(libnvml.UNKNOWN_FUNCTIONS)) or "none"}',
     ]
     gpus = []
-    readings: dict[int, _Reading] = {d.physical_index: (d, {}, [], []) for d in api.Device.all()}
-    steps = {gpu: functools.partial(_read, *reading) for gpu, reading in readings.items()}
+    devices = {device.physical_index: device for device in api.Device.all()}
+    readings = {gpu: _Reading() for gpu in devices}
+    steps = {gpu: functools.partial(readings[gpu].read, devices[gpu]) for gpu in devices}
     outcomes = Watchdog(PROGRAM).run(steps, limit=GPU_SECONDS)
-    for gpu, (_, all_texts, migs, processes) in readings.items():
+    for gpu, reading in readings.items():
         if outcomes[gpu].timed_out:
             comments.append(f'GPU {gpu}: no response for {GPU_SECONDS:.0f} s')
         elif outcomes[gpu].error is not None:
             comments.append(f'GPU {gpu}: {outcomes[gpu].error}')
         # What is read later is not part of it.
-        texts = dict(all_texts)
-        gpus.append(capture.CapturedGpu(texts, [*migs], [*processes]))
+        texts = dict(reading.texts)
+        gpus.append(capture.CapturedGpu(texts, [*reading.migs], [*reading.processes]))
         missing: dict[str, list[str]] = {}
         for name, text in texts.items():
             if capture.is_missing(text):
                 missing.setdefault(text or 'empty', []).append(name)
-        comments += [
-            f'GPU {gpu}: {reason}: {", ".join(missing[reason])}' for reason in sorted(missing)
-        ]
+        comments += [f'GPU {gpu}: {why}: {", ".join(missing[why])}' for why in sorted(missing)]
     versions = str(api.Device.driver_version()), str(api.Device.cuda_driver_version())
     machine = capture.Capture(*versions, gpus)
     values = capture.scenario_values(machine, 'from a capture of "nvitop doctor"')
     return capture.toml_text(values, '\n'.join(comments))
 
 
-def _read(
-    device: Device,
-    texts: dict[str, str],
-    migs: list[dict[str, str]],
-    processes: list[dict[str, str]],
-) -> None:
-    """Add what a GPU reports, one value after the other: it may hang at the next query."""
-    with stuck_calls.calling(device.physical_index), device.oneshot():
-        for metric in (*METRICS, *EXTENDED_METRICS):
-            texts[metric.name] = _shown(device, metric)
-        migs += map(_mig_texts, device.mig_devices())
-        listed = [*device.processes().values()][:MAX_PROCESSES]
-    processes += map(_process_texts, listed)
+class _Reading:
+    """What a GPU has reported so far: it may hang at the next query."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.migs: list[dict[str, str]] = []
+        self.processes: list[dict[str, str]] = []
+
+    def read(self, device: Device) -> None:
+        with stuck_calls.calling(device.physical_index), device.oneshot():
+            for metric in (*METRICS, *EXTENDED_METRICS):
+                self.texts[metric.name] = _shown(device, metric)
+            self.migs += map(_mig_texts, device.mig_devices())
+            listed = [*device.processes().values()][:MAX_PROCESSES]
+        self.processes += map(_process_texts, listed)
 
 
 def _mig_texts(mig: MigDevice) -> dict[str, str]:
@@ -266,6 +264,7 @@ def _check_binding() -> Check:
     return Check(problem or version, 'failed' if problem else 'ok')
 
 
+@stuck_calls.calling(stuck_calls.DRIVER)
 def _check_driver() -> Check:
     try:
         libnvml.nvmlInit()
@@ -280,6 +279,7 @@ def _check_driver() -> Check:
     return Check(f'{version}, CUDA {cuda}{simulated}')
 
 
+@stuck_calls.calling(stuck_calls.DRIVER)
 def _check_gpus() -> Check:
     devices, all_findings = api.Device.all(), findings()
     wrong = [finding for finding in all_findings if finding.severity == 'critical']
@@ -289,20 +289,16 @@ def _check_gpus() -> Check:
     lost = {finding.device.label for finding in wrong if finding.kind in _NAMELESS}
     names = sorted(str(device.name()) for device in devices if str(device.index) not in lost)
     counted = [f'{len(list(group))} × {name}' for name, group in itertools.groupby(names)]
-    unnamed = ', '.join(sorted(lost))
-    lines = [', '.join(counted) + (f'; no name: GPU {unnamed}' if unnamed else '')]
-    lines += [
-        f'GPU {finding.device.label}: {finding.words}. {finding.action}'
-        for finding in wrong + denied
-    ]
-    return Check(
-        '\n'.join(filter(None, lines)), 'failed' if wrong else 'limited' if denied else 'ok'
-    )
+    unnamed = f'; no name: GPU {", ".join(sorted(lost))}' if lost else ''
+    lines = [', '.join(counted) + unnamed]
+    lines += [f'GPU {f.device.label}: {f.words}. {f.action}' for f in wrong + denied]
+    text = '\n'.join(filter(None, lines))
+    return Check(text, 'failed' if wrong else 'limited' if denied else 'ok')
 
 
 def _check_place() -> Check:
-    names = {'linux': 'Linux', 'wsl': 'WSL', 'windows': 'Windows', 'macos': 'macOS'}
-    place = names.get(surroundings(), 'in a container')
+    names = {'wsl': 'WSL', 'macos': 'macOS', 'container': 'in a container'}
+    place = names.get(surroundings(), platform.system())
     versions = f'Python {platform.python_version()}, psutil {_version("psutil")}'
     text = f'{place}, {platform.machine()}, {versions}'
     # Outside of PID namespaces, PID 2 is the kernel's.
@@ -380,8 +376,7 @@ def run_checks() -> Iterator[tuple[str, Check]]:
     for name, check in CHECKS.items():
         if name == 'GPUs' and not has_driver:
             continue
-        step = functools.partial(_call_driver, check) if name in _OF_DRIVER else check
-        outcome = watchdog.run({name: step}, limit=CHECK_SECONDS)[name]
+        outcome = watchdog.run({name: check}, limit=CHECK_SECONDS)[name]
         error, result = outcome.error, outcome.value
         if outcome.timed_out and name in _OF_DRIVER:
             result = Check(libnvml.explain_silence(CHECK_SECONDS), 'failed')
@@ -394,8 +389,3 @@ def run_checks() -> Iterator[tuple[str, Check]]:
         if name == 'driver':
             has_driver = result.state == 'ok'
         yield name, result
-
-
-def _call_driver(check: Callable[[], Check]) -> Check:
-    with stuck_calls.calling(stuck_calls.DRIVER):
-        return check()
