@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import platform
 import re
-from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Iterator, Mapping, Sequence, Tuple
 
 from nvitop.basics.metrics import (
     EXTENDED_METRICS,
@@ -32,7 +33,10 @@ from nvitop.version import __version__
 
 if TYPE_CHECKING:
     from nvitop.exporter.dialects import Described, Form, Observation, SeriesType
-    from nvitop.sampling.types import DeviceKey, Sample
+    from nvitop.sampling.types import DeviceKey
+
+    #: Name without ``nvitop_``, labels, and value of a series.
+    Value = Tuple[str, Mapping[str, str], float]
 
 DEVICE_PREFIX, PROCESS_PREFIX = 'nvitop_gpu_', 'nvitop_process_'
 _NAME = re.compile(r'(?P<name>\w*)(\{(?P<labels>[^}]*)\})?')
@@ -42,6 +46,8 @@ _NUMBERS: dict[str, Form] = {'performance_state': 'digits'}
 MAX_OWNERS = 500
 #: Severity of a finding → value of its series. Without a finding there is none.
 SEVERITIES = {'info': 1.0, 'unknown': 2.0, 'warning': 2.0, 'critical': 3.0}
+#: Labels of the owner of a process.
+OWNER_LABELS = ('owner_kind', 'owner_id', 'owner_name', 'namespace', 'pod', 'container')
 #: What a device is doing.
 STATES = ('free', 'claimed', 'busy', 'in use', 'held')
 #: Counters of the use of GPUs by users and owners, and their help.
@@ -157,76 +163,56 @@ def _info_labels() -> dict[str, str]:
     }
 
 
-class _Points:
-    """Series by name, with the name of the host."""
-
-    def __init__(self, sample: Sample) -> None:
-        name = sample.host.hostname
-        self._host = {'hostname': label_value(name)} if name else {}
-        self.by_name: dict[str, list[Point]] = {name: [] for name in SERIES}
-
-    def add(self, name: str, labels: Mapping[str, str], value: float = 1.0, **more: str) -> None:
-        """Add a series; ``more`` are further labels."""
-        point = Point({**labels, **more, **self._host}, float(value))
-        self.by_name[f'nvitop_{name}'].append(point)
-
-
 def _others(observation: Observation, devices: Sequence[Described]) -> Iterator[Family]:
-    points = _Points(observation.sample)
-    labels = {device.key: texts for device, texts, _ in devices}
-    _add_states(points, observation, devices)
-    _add_health(points, observation, labels)
-    if observation.options.users:
-        _add_usage(points, observation)
-    if observation.has_fresh_processes:
-        working = {device.key for device, _, _ in devices if device.status == 'ok'}
-        _add_processes(points, observation, {key: labels[key] for key in working})
-    sample = observation.sample
-    points.add('build_info', {'version': __version__, 'python': platform.python_version()})
-    is_collected = observation.is_fresh and has_driver(sample)
-    points.add('last_collect_success', {}, is_collected)
-    points.add('last_collect_timestamp_seconds', {}, sample.timestamp)
-    points.add('last_collect_duration_seconds', {}, sample.cost.seconds)
-    points.add('collect_failures_total', {}, observation.failures)
+    hostname = observation.sample.host.hostname
+    host = {'hostname': label_value(hostname)} if hostname else {}
+    points: dict[str, list[Point]] = {name: [] for name in SERIES}
+    for name, labels, value in itertools.chain(
+        _states(observation, devices),
+        _health(observation, devices),
+        _usage(observation),
+        _processes(observation, devices),
+        _collection(observation),
+    ):
+        points[f'nvitop_{name}'].append(Point({**labels, **host}, float(value)))
     for name, (kind, text) in SERIES.items():
-        yield Family(name, kind, text, points.by_name[name])
+        yield Family(name, kind, text, points[name])
 
 
-def _add_states(points: _Points, observation: Observation, devices: Sequence[Described]) -> None:
-    """Add the series that a device has even while it does not respond."""
+def _states(observation: Observation, devices: Sequence[Described]) -> Iterator[Value]:
+    """Yield what a device has even while it does not respond."""
     sample = observation.sample
     states = device_states(sample) if observation.has_fresh_processes else {}
     for device, labels, _ in devices:
         if device.key in states:
             word = word_of(sample, device, states[device.key])
             for state in STATES if word in STATES else ():
-                points.add('gpu_state', labels, word == state, state=state)
+                yield 'gpu_state', {**labels, 'state': state}, word == state
         if device.status == 'asleep':
-            points.add('gpu_asleep', labels)
+            yield 'gpu_asleep', labels, 1
             continue
         if device.status != 'not permitted':
-            points.add('gpu_up', labels, device.status == 'ok')
+            yield 'gpu_up', labels, device.status == 'ok'
         if device.status != 'ok':
-            reason = label_value(device.reason)
-            points.add('gpu_problem_info', labels, status=device.status, reason=reason)
+            problem = {'status': device.status, 'reason': label_value(device.reason)}
+            yield 'gpu_problem_info', {**labels, **problem}, 1
     if has_driver(sample):
         gpus = sum(not device.key.is_mig for device in sample.devices)
-        points.add('gpus_expected', {}, gpus + len(sample.missing_gpus))
+        yield 'gpus_expected', {}, gpus + len(sample.missing_gpus)
         for bus_id in sample.missing_gpus:
-            points.add('gpu_missing', {'pci_bus_id': bus_id})
+            yield 'gpu_missing', {'pci_bus_id': bus_id}, 1
 
 
-def _add_health(
-    points: _Points, observation: Observation, labels: Mapping[DeviceKey, Mapping[str, str]]
-) -> None:
-    asleep = {d.key for d in observation.sample.devices if d.status == 'asleep'}
+def _health(observation: Observation, devices: Sequence[Described]) -> Iterator[Value]:
+    labels = {device.key: texts for device, texts, _ in devices}
+    awake = {device.key for device, _, _ in devices if device.status != 'asleep'}
     health: dict[tuple[DeviceKey, str], float] = {}
     for finding in findings(observation.sample):
         # That a GPU may not be opened is in problem_info: no alert of its health should fire.
-        if finding.device in labels.keys() - asleep and finding.kind != 'not_permitted':
+        if finding.device in awake and finding.kind != 'not_permitted':
             health[finding.device, finding.kind] = SEVERITIES[finding.severity]
-    for (key, kind), value in health.items():
-        points.add('gpu_health', labels[key], value, kind=kind)
+    for (key, kind), severity in health.items():
+        yield 'gpu_health', {**labels[key], 'kind': kind}, severity
     keys = {key.uuid: key for key in labels}
     last_seen = {
         (keys[uuid], code): when
@@ -235,30 +221,29 @@ def _add_health(
     }
     for event in observation.sample.events:
         if event.kind == 'xid' and event.device in labels:
-            code = str(event.code)
-            points.add('gpu_xid_errors_total', labels[event.device], event.times, xid=code)
+            xid = {**labels[event.device], 'xid': str(event.code)}
+            yield 'gpu_xid_errors_total', xid, event.times
             last_seen[event.device, event.code] = event.last
     for (key, number), when in last_seen.items():
         advice = {'action': xid_of(number).action, 'severity': action_of(number).severity}
-        name = 'gpu_xid_last_seen_timestamp_seconds'
-        points.add(name, labels[key], when, xid=str(number), **advice)
+        xid = {**labels[key], 'xid': str(number), **advice}
+        yield 'gpu_xid_last_seen_timestamp_seconds', xid, when
 
 
-def _add_usage(points: _Points, observation: Observation) -> None:
-    for holder, use in observation.usage.items():
+def _usage(observation: Observation) -> Iterator[Value]:
+    for holder, use in observation.usage.items() if observation.options.users else ():
         whose = ('free', 'user', 'owner')[min(len(holder), 2)]
         for name in USAGE_COUNTERS:
             if f'nvitop_{whose}_gpu_{name}_total' in SERIES:
-                points.add(f'{whose}_gpu_{name}_total', dict(holder), use.get(name, 0.0))
+                yield f'{whose}_gpu_{name}_total', dict(holder), use.get(name, 0.0)
 
 
-def _add_processes(
-    points: _Points, observation: Observation, labels: Mapping[DeviceKey, Mapping[str, str]]
-) -> None:
+def _processes(observation: Observation, devices: Sequence[Described]) -> Iterator[Value]:
+    labels = {device.key: texts for device, texts, _ in devices if device.status == 'ok'}
     memory: dict[tuple[DeviceKey, str], float] = {}
     pids: dict[tuple[DeviceKey, str], set[int]] = collections.defaultdict(set)
     owners: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
-    for process in observation.sample.processes:
+    for process in observation.sample.processes if observation.has_fresh_processes else ():
         device, user = process.key.device, user_of(process)
         if device not in labels:
             continue
@@ -271,11 +256,20 @@ def _add_processes(
             owners[tuple(texts.items())] = texts
     if observation.options.users:
         for (device, user), size in memory.items():
-            points.add('user_gpu_memory_bytes', {'user': user, **labels[device]}, size)
+            yield 'user_gpu_memory_bytes', {'user': user, **labels[device]}, size
         for (device, user), numbers in pids.items():
-            points.add('user_gpu_processes', {'user': user, **labels[device]}, len(numbers))
+            yield 'user_gpu_processes', {'user': user, **labels[device]}, len(numbers)
     for texts in owners.values() if observation.options.owners else ():
-        points.add('gpu_owner_info', texts)
+        yield 'gpu_owner_info', texts, 1
+
+
+def _collection(observation: Observation) -> Iterator[Value]:
+    sample = observation.sample
+    yield 'build_info', {'version': __version__, 'python': platform.python_version()}, 1
+    yield 'last_collect_success', {}, observation.is_fresh and has_driver(sample)
+    yield 'last_collect_timestamp_seconds', {}, sample.timestamp
+    yield 'last_collect_duration_seconds', {}, sample.cost.seconds
+    yield 'collect_failures_total', {}, observation.failures
 
 
 DIALECT = Dialect(
@@ -293,17 +287,9 @@ DIALECT = Dialect(
             f'{PROCESS_PREFIX}info',
             'properties of the process',
             {
-                'user': 'user',
-                'name': 'name',
-                'type': 'type',
-                'status': 'status',
+                **{name: name for name in ('user', 'name', 'type', 'status')},
                 'command': 'command_line',
-                'owner_kind': 'owner_kind',
-                'owner_id': 'owner_id',
-                'owner_name': 'owner_name',
-                'namespace': 'namespace',
-                'pod': 'pod',
-                'container': 'container',
+                **{name: name for name in OWNER_LABELS},
             },
         ),
     ),
