@@ -7,7 +7,7 @@ import argparse
 import itertools
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping, NoReturn, Sequence, TypeVar
 
 from nvitop.basics.text import printable
 from nvitop.basics.toml import suggestion
@@ -242,6 +242,19 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
         if number < least or (most is not None and number > most):
             raise ValueError(f'must be a whole number {limits}, not {text!r}')
         return number
+
+    return convert
+
+
+def one_of(what: str, names: Collection[str]) -> Callable[[str], str]:
+    """Return a type of arguments: one of some names."""
+
+    @checked
+    def convert(text: str) -> str:
+        if text not in names:
+            hint = suggestion(text, names) or f'; use {", ".join(names)}'
+            raise ValueError(f'unknown {what} {text!r}{hint}')
+        return text
 
     return convert
 

@@ -15,9 +15,16 @@ import time
 from typing import TYPE_CHECKING, Iterable, Sequence
 
 from nvitop import sampling
-from nvitop.basics.toml import suggestion
 from nvitop.console import lifecycle
-from nvitop.console.arguments import ArgumentParser, add_general, checked, duration, whole_number
+from nvitop.console.arguments import (
+    ArgumentParser,
+    add_general,
+    checked,
+    duration,
+    one_of,
+    separated,
+    whole_number,
+)
 from nvitop.console.driver import ProblemReporter, simulate
 from nvitop.console.lifecycle import (
     RELEASED_EXPORTER,
@@ -64,16 +71,6 @@ _EXIT_STATUS = {
     '1': 'the address is in use, or a file cannot be used',
     '2': 'invalid arguments',
 }
-
-
-@checked
-def _names(text: str) -> list[str]:
-    names = text.split(',')
-    for name in names:
-        if name not in DIALECT_NAMES:
-            hint = suggestion(name, DIALECT_NAMES) or f'; use {", ".join(DIALECT_NAMES)}'
-            raise ValueError(f'unknown names {name!r}{hint}')
-    return names
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -125,8 +122,8 @@ def make_parser(program: str = PROGRAM) -> ArgumentParser:
     add = group.add_argument
     add(
         '--names',
-        type=_names,
-        default=[default_names],
+        type=separated(one_of('names', DIALECT_NAMES)),
+        default=(default_names,),
         metavar='NAMES',
         help=f'use the names of {", ".join(DIALECT_NAMES[:-1])} or {DIALECT_NAMES[-1]}, or '
         f'several, comma-separated (default: {default_names})',

@@ -20,6 +20,7 @@ from nvitop.console.arguments import (
     add_general,
     checked,
     duration,
+    one_of,
     separated,
     whole_number,
 )
@@ -245,13 +246,6 @@ def _expected(text: str) -> int | None:
     return None if text == 'auto' else whole_number(0, 1024)(text)
 
 
-@checked
-def _kind(text: str) -> str:
-    if text not in KINDS:
-        raise ValueError(f'unknown kind {text!r}; expected {", ".join(KINDS)}')
-    return text
-
-
 def make_parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog=PROGRAM,
@@ -270,7 +264,7 @@ def make_parser() -> ArgumentParser:
     text = 'ignore findings that are less severe (default: warning)'
     add('--fail-on', choices=('warning', 'critical'), default='warning', help=text)
     text = 'ignore these kinds of findings, such as pcie_link'
-    kinds = separated(_kind)
+    kinds = separated(one_of('kind', KINDS))
     add('--ignore', nargs='+', action='extend', type=kinds, default=[], metavar='KIND', help=text)
     text = (
         'finish within TIME, such as 5 or 500ms, even if the driver hangs '

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Callable, Sequence
 
 from nvitop.basics.units import parse_time, start_of_day
 from nvitop.console import lifecycle
-from nvitop.console.arguments import ArgumentParser, add_general, checked, duration, whole_number
+from nvitop.console.arguments import (
+    ArgumentParser,
+    add_general,
+    checked,
+    duration,
+    one_of,
+    separated,
+    whole_number,
+)
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message
 from nvitop.fleet.types import FleetError
@@ -82,15 +90,6 @@ def _moment(text: str) -> tuple[float, float | None]:
     return parse_moment(text, time.time())
 
 
-@checked
-def _dimensions(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(text.split(',')))
-    for name in names:
-        if name not in DIMENSIONS:
-            raise ValueError(f'unknown column {name!r}; use {", ".join(DIMENSIONS)}')
-    return names
-
-
 def make_parser() -> ArgumentParser:
     """Make the parser of ``nvitop usage``."""
     parser = ArgumentParser(
@@ -150,7 +149,7 @@ def make_parser() -> ArgumentParser:
     add = parser.add_argument_group('output').add_argument
     add(
         '--by',
-        type=_dimensions,
+        type=separated(one_of('column', DIMENSIONS)),
         default=('user',),
         metavar='NAMES',
         help=f'a row for each {", ".join(DIMENSIONS[:-1])} or {DIMENSIONS[-1]}; several are '
@@ -184,6 +183,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run ``nvitop usage`` with the arguments after that word; return the exit status."""
     parser = make_parser()
     options = parser.parse(arguments)
+    options.by = tuple(dict.fromkeys(options.by))
     options.since, end = options.since or (None, None)
     options.until = end if options.until is None else options.until[0]
     if options.user and 'user' not in options.by:

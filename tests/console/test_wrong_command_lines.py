@@ -67,7 +67,10 @@ nvitop usage a.db --held --format json    omit --format
 nvitop usage a.db --user ann --by gpu     --user needs rows of users
 nvitop usage --prometheus http://h a.db   --prometheus takes no FILE
 nvitop usage --match {a="b"}              need --prometheus
-nvitop health --ignore nvlink             unknown kind 'nvlink'; expected missing, lost, not_responding
+nvitop health --ignore nvlink             unknown kind 'nvlink'; did you mean 'nvlink_down'?
+nvitop health --ignore x                  unknown kind 'x'; use missing, lost, not_responding
+nvitop usage --by none,user               unknown column 'none'; use user, job,
+nvitop exporter --names own,dgcm          unknown names 'dgcm'; did you mean 'dcgm'?
 nvitop exporter --listen ::1:5   write an IPv6 address as [ADDRESS]:PORT
 nvitop exporter --port 8000               use --listen [ADDRESS]:PORT
 nvitop exporter --certfile c              --certfile and --keyfile need each other
