@@ -169,8 +169,10 @@ MAX_RESPONSE = 64 << 20
 MAX_MESSAGE = 300
 #: Maximum number of warnings.
 MAX_WARNINGS = 5
-#: Size (bytes) of the start of a page that shows whether it is that of an exporter.
-_PAGE_START = 1 << 16
+_NO_API = (
+    'there is no Prometheus API at this URL',
+    'check its path; use the server that scrapes the exporters, not an exporter',
+)
 #: Status → what happened, what to try.
 _STATUSES = {
     200: ('the server rejects the query', ''),
@@ -184,8 +186,9 @@ _STATUSES = {
         'the server does not allow this',
         'check the token in PROMETHEUS_HEADERS_FILE, and X-Scope-OrgID if it needs one',
     ),
-    404: ('there is no Prometheus API at this URL', 'check the path of the URL'),
-    405: ('there is no Prometheus API at this URL', 'check the path of the URL'),
+    404: _NO_API,
+    405: _NO_API,
+    501: _NO_API,
     407: ('the proxy requires a login', 'set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT'),
     429: ('too many requests', 'refresh less often: --interval'),
     500: ('the server failed', ''),
@@ -225,28 +228,15 @@ class Response(NamedTuple):
     size_bytes: int = 0
 
 
-class _SameServer(urllib.request.HTTPRedirectHandler):
-    """Follows redirects within a server: others would get the login."""
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Refuses redirects: another server would get the login."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
-    ) -> urllib.request.Request:
-        if _origin(newurl) != _origin(req.full_url):
-            fp.close()
-            words = f'the server redirects to {_shown(newurl)}'
-            raise FleetError(words, 'use that URL if you trust it')
-        return urllib.request.Request(newurl, req.data, dict(req.header_items()))
-
-    http_error_308 = urllib.request.HTTPRedirectHandler.http_error_302  # before Python 3.11
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urllib.parse.urlsplit(url)
-    try:
-        port = parts.port or {'http': 80, 'https': 443}.get(parts.scheme)
-    except ValueError:
-        port = None
-    return parts.scheme, parts.hostname, port
+    ) -> None:
+        fp.close()
+        words = f'the server redirects to {_shown(newurl)}'
+        raise FleetError(words, 'use that URL if you trust it')
 
 
 class Client:
@@ -308,7 +298,7 @@ class Client:
         return reply
 
     def _exchange(self, path: str, parameters: Mapping[str, str]) -> bytes:
-        opener = urllib.request.build_opener(_SameServer())
+        opener = urllib.request.build_opener(_NoRedirects())
         request = urllib.request.Request(
             self._base + path,
             urllib.parse.urlencode(parameters).encode(),
@@ -327,11 +317,6 @@ class Client:
         except urllib.error.HTTPError as error:
             with error:
                 text = _read(error).decode('utf-8', 'replace')
-            if error.code in (404, 405, 501) and self._is_exporter(opener):
-                raise FleetError(
-                    f'{_shown(self._base)} is an exporter, not a Prometheus server',
-                    'use the URL of the server that scrapes it',
-                ) from None
             raise _error(error.code, text) from None
         start = body.lstrip()[:1]
         if 'html' in kind or start == b'<':
@@ -340,16 +325,6 @@ class Client:
         if start != b'{':
             raise FleetError('the response is not JSON', 'check the URL and its path')
         return body
-
-    def _is_exporter(self, opener: urllib.request.OpenerDirector) -> bool:
-        """Return whether the server has a page with series of GPUs."""
-        base = self._base[: -len('/metrics')] if self._base.endswith('/metrics') else self._base
-        try:
-            with opener.open(f'{base}/metrics', timeout=self._settings.timeout) as response:
-                start = response.read(_PAGE_START)
-        except (OSError, http.client.HTTPException, FleetError):
-            return False
-        return b'# HELP nvitop_' in start or b'# HELP DCGM_' in start
 
     def _failure(self, error: Exception) -> FleetError:
         """Return what happened, as an error for the user."""

@@ -55,8 +55,8 @@ nvitop query --format=json,nounits        nounits cannot be combined with json
 nvitop record --max-size=999k             must be at least 1M, not '999k'
 nvitop record --mode=7                    expected permissions such as 640 or 644, not '7'
 nvitop record -o - --format=sqlite        standard output takes only --format jsonl
-nvitop fleet --prometheus http://me:secret@host   PROMETHEUS_URL
-nvitop fleet --demo --prometheus=x        --demo queries no server
+nvitop fleet http://me:secret@host       PROMETHEUS_URL
+nvitop fleet http://x --demo               --demo queries no server
 nvitop fleet --demo --users --fail-on=warning   not to --users
 nvitop fleet --demo --sort=utl            unknown column 'utl'
 nvitop --demo run -- nvidia-smi -L        'run' must be the first argument

@@ -21,7 +21,7 @@ from nvitop.fleet.client import Client, SettingsError, from_environment, from_ta
 from nvitop.fleet.source import PrometheusSource
 from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.fleet import command
-from tests.exporter.serving import make_certificate, serving
+from tests.exporter.serving import make_certificate
 from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
@@ -164,11 +164,8 @@ UNUSABLE = {
         Reply(302, headers=(('Location', 'https://login.example/start?secret=1'),)),
         'redirects to https://login.example/start;',
     ),
-    'circle': (Reply(307, headers=(('Location', '/x/api/v1/query'),)), 'status 307'),
-    'another port': (
-        Reply(302, headers=(('Location', 'http://127.0.0.1:9/api/v1/query'),)),
-        'redirects to http://127.0.0.1:9',
-    ),
+    'another path': (Reply(307, headers=(('Location', '/x/api/v1/query'),)), '/x; use that URL'),
+    'exporter': (Reply(501, b'<!DOCTYPE HTML>'), 'not an exporter'),
 }
 
 
@@ -241,23 +238,6 @@ def test_certificate_is_checked(tmp_path: pathlib.Path, monkeypatch: pytest.Monk
         assert 'SSL_CERT_FILE' in caught.value.hint
         monkeypatch.setenv('SSL_CERT_FILE', certificate)
         assert asked(server, Reply(body=one_host())).hosts
-
-
-def test_redirect_within_the_server_is_followed(server: FakeServer) -> None:
-    redirect = Reply(308, headers=(('Location', '/prometheus/api/v1/query'),))
-    server.replies = [redirect, Reply(body=one_host())]
-    assert read({'url': server.url.replace('://', '://u:p@')}).hosts
-    first, second = server.received
-    assert second.target == '/prometheus/api/v1/query'
-    assert second.form == first.form
-    assert second.headers['Authorization'] == 'Basic dTpw'
-
-
-def test_exporter_instead_of_a_server_is_recognized() -> None:
-    with serving() as (host, port):
-        for path in ('', '/metrics'):
-            with pytest.raises(FleetError, match='is an exporter, not a Prometheus server'):
-                read({'url': f'http://{host}:{port}{path}'})
 
 
 def test_warnings_and_partial_responses_are_kept(server: FakeServer) -> None:
