@@ -24,10 +24,24 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    'WINDOWS_SUBSYSTEM_FOR_LINUX', 'WSL', 'CpuSeconds', 'MemoryUsage', 'PsutilError',
-    'core_seconds', 'cpu_seconds', 'getuser', 'hostname', 'load_average', 'memory_percent',
-    'memory_usage', 'ppid_map', 'reverse_ppid_map', 'swap_percent', 'swap_usage', 'uptime',
-]  # fmt: skip
+    'WINDOWS_SUBSYSTEM_FOR_LINUX',
+    'WSL',
+    'CpuSeconds',
+    'MemoryUsage',
+    'PsutilError',
+    'core_seconds',
+    'cpu_seconds',
+    'getuser',
+    'hostname',
+    'load_average',
+    'memory_percent',
+    'memory_usage',
+    'ppid_map',
+    'reverse_ppid_map',
+    'swap_percent',
+    'swap_usage',
+    'uptime',
+]
 
 #: Size of the first read of a file in ``/proc``.
 PAGE_BYTES = 4096

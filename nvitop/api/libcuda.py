@@ -255,12 +255,25 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    'CUDA_SUCCESS', 'CUDAError', 'cudaExceptionClass', 'cuInit', 'cuGetErrorName',
-    'cuGetErrorString', 'cuDriverGetVersion', 'cuDeviceGetCount', 'cuDeviceGet',
-    'cuDeviceGetByPCIBusId', 'cuDeviceGetPCIBusId', 'cuDeviceGetName', 'cuDeviceGetUuid',
-    'cuDeviceGetUuid_v2', 'cuDeviceTotalMem', 'is_available', *ERROR_NAMES.values(),
+    'CUDA_SUCCESS',
+    'CUDAError',
+    'cudaExceptionClass',
+    'cuInit',
+    'cuGetErrorName',
+    'cuGetErrorString',
+    'cuDriverGetVersion',
+    'cuDeviceGetCount',
+    'cuDeviceGet',
+    'cuDeviceGetByPCIBusId',
+    'cuDeviceGetPCIBusId',
+    'cuDeviceGetName',
+    'cuDeviceGetUuid',
+    'cuDeviceGetUuid_v2',
+    'cuDeviceTotalMem',
+    'is_available',
+    *ERROR_NAMES.values(),
     *_ERROR_CLASSES,
-]  # fmt: skip
+]
 
 
 def cudaExceptionClass(error_code: int, /) -> type[CUDAError]:

@@ -85,11 +85,23 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    'cudaSuccess', 'cudaError', 'cudaExceptionClass', 'cudaGetErrorName', 'cudaGetErrorString',
-    'cuGetErrorString', 'cudaGetLastError', 'cudaPeekAtLastError', 'cudaDriverGetVersion',
-    'cudaRuntimeGetVersion', 'cudaGetDeviceCount', 'cudaDeviceGetByPCIBusId',
-    'cudaDeviceGetPCIBusId', 'is_available', *ERROR_NAMES.values(), *_ERROR_CLASSES,
-]  # fmt: skip
+    'cudaSuccess',
+    'cudaError',
+    'cudaExceptionClass',
+    'cudaGetErrorName',
+    'cudaGetErrorString',
+    'cuGetErrorString',
+    'cudaGetLastError',
+    'cudaPeekAtLastError',
+    'cudaDriverGetVersion',
+    'cudaRuntimeGetVersion',
+    'cudaGetDeviceCount',
+    'cudaDeviceGetByPCIBusId',
+    'cudaDeviceGetPCIBusId',
+    'is_available',
+    *ERROR_NAMES.values(),
+    *_ERROR_CLASSES,
+]
 
 
 def cudaExceptionClass(error_code: int, /) -> type[cudaError]:

@@ -31,10 +31,27 @@ from nvitop.basics.units import (
 )
 
 __all__ = [
-    'NA', 'SIZE_UNITS', 'UINT_MAX', 'ULONGLONG_MAX', 'GiB', 'KiB', 'MiB', 'NaType', 'NotApplicable',
-    'NotApplicableType', 'PiB', 'Snapshot', 'TiB', 'boolify', 'bytes2human', 'colored',
-    'human2bytes', 'set_color', 'timedelta2human', 'utilization2string',
-]  # fmt: skip
+    'NA',
+    'SIZE_UNITS',
+    'UINT_MAX',
+    'ULONGLONG_MAX',
+    'GiB',
+    'KiB',
+    'MiB',
+    'NaType',
+    'NotApplicable',
+    'NotApplicableType',
+    'PiB',
+    'Snapshot',
+    'TiB',
+    'boolify',
+    'bytes2human',
+    'colored',
+    'human2bytes',
+    'set_color',
+    'timedelta2human',
+    'utilization2string',
+]
 
 
 _color: bool | None = None

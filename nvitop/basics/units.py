@@ -154,9 +154,20 @@ PiB = 1 << 50
 
 #: Bytes in a unit, binary (``'KiB'``) and decimal (``'KB'``).
 SIZE_UNITS: dict[str | None, int] = {
-    None: 1, '': 1, 'B': 1, 'KiB': KiB, 'MiB': MiB, 'GiB': GiB, 'TiB': TiB, 'PiB': PiB, 'KB': 1000,
-    'MB': 1000**2, 'GB': 1000**3, 'TB': 1000**4, 'PB': 1000**5,
-}  # fmt: skip
+    None: 1,
+    '': 1,
+    'B': 1,
+    'KiB': KiB,
+    'MiB': MiB,
+    'GiB': GiB,
+    'TiB': TiB,
+    'PiB': PiB,
+    'KB': 1000,
+    'MB': 1000**2,
+    'GB': 1000**3,
+    'TB': 1000**4,
+    'PB': 1000**5,
+}
 
 _UNITS = ((MiB, 'MiB'), (GiB, 'GiB'), (TiB, 'TiB'))
 _SIZE = r'\s*(\d+)(\.\d*)?\s*(?:([KMGTP])(I?))?B?\s*'

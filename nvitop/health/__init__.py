@@ -32,11 +32,28 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
 
 __all__ = [
-    'BUSY_PERCENT', 'HELD_RULE', 'HELD_SECONDS', 'KINDS', 'RULE_METRICS', 'SEVERITIES',
-    'DeviceState', 'Finding', 'Severity', 'claim_of_unused', 'device_states', 'event_words',
-    'findings', 'headline', 'health_status', 'holders', 'importance', 'is_wrong', 'state_of_values',
-    'word_of', 'worst_findings',
-]  # fmt: skip
+    'BUSY_PERCENT',
+    'HELD_RULE',
+    'HELD_SECONDS',
+    'KINDS',
+    'RULE_METRICS',
+    'SEVERITIES',
+    'DeviceState',
+    'Finding',
+    'Severity',
+    'claim_of_unused',
+    'device_states',
+    'event_words',
+    'findings',
+    'headline',
+    'health_status',
+    'holders',
+    'importance',
+    'is_wrong',
+    'state_of_values',
+    'word_of',
+    'worst_findings',
+]
 
 
 def findings(

@@ -25,18 +25,22 @@ class XidAction(NamedTuple):
 ACTIONS: dict[str, XidAction] = {
     'none': XidAction('info', ''),
     'program': XidAction('info', 'Usually a mistake of the program on this GPU: look at its log'),
-    'restart': XidAction('warning',
-        'Start its program again. When convenient, reset it: nvidia-smi --gpu-reset -i {index}'),
+    'restart': XidAction(
+        'warning',
+        'Start its program again. When convenient, reset it: nvidia-smi --gpu-reset -i {index}',
+    ),
     'cause': XidAction('warning', 'A result of another fault: look at the Xid before it'),
     'check': XidAction('warning', 'Check power connectors, cooling and the driver version'),
-    'fabric': XidAction('warning',
-        'See nvidia-smi nvlink --status; check the NVSwitches and the fabric manager'),
+    'fabric': XidAction(
+        'warning', 'See nvidia-smi nvlink --status; check the NVSwitches and the fabric manager'
+    ),
     'support': XidAction('warning', 'If it occurs again, run the field diagnostics and ask NVIDIA'),
-    'reset': XidAction('critical',
-        'Stop its processes, then reset it: nvidia-smi --gpu-reset -i {index}'),
+    'reset': XidAction(
+        'critical', 'Stop its processes, then reset it: nvidia-smi --gpu-reset -i {index}'
+    ),
     'drain': XidAction('critical', 'Stop the processes that use it together with other GPUs'),
     'reboot': XidAction('critical', 'Reboot. If it occurs again, check power, cooling and seating'),
-}  # fmt: skip
+}
 
 
 class Xid(NamedTuple):

@@ -207,10 +207,20 @@ def best_layer(layers: tuple[Layer, ...]) -> Layer | None:
 
 #: Kind → rank; the lowest rank owns the process.
 _RANKS: dict[str, int] = {
-    **dict.fromkeys(JOBS, 0), 'pod': 1, **dict.fromkeys(CONTAINERS, 2), 'ray': 3, 'monitor': 4,
-    'unit': 5, 'jupyter': 16, 'tmux': 17, 'screen': 17, 'vscode': 18, 'session': 30, 'ssh': 31,
+    **dict.fromkeys(JOBS, 0),
+    'pod': 1,
+    **dict.fromkeys(CONTAINERS, 2),
+    'ray': 3,
+    'monitor': 4,
+    'unit': 5,
+    'jupyter': 16,
+    'tmux': 17,
+    'screen': 17,
+    'vscode': 18,
+    'session': 30,
+    'ssh': 31,
     'user': 32,
-}  # fmt: skip
+}
 #: Best rank of statements: they come after all that the kernel says, except sessions.
 BEST_STATEMENT = 10
 #: A scope that a user made says only that something was started: a tab of a terminal, a tmux server.

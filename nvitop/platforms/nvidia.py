@@ -215,10 +215,15 @@ def _may_sleep(bus_id: str, root: str) -> bool:
 #: ``sudo``), Fedora and related distributions, NixOS, Google's Kubernetes Engine in containers and on
 #: nodes, its Container-Optimized OS, and Jetson.
 DIRECTORIES = (
-    '/usr/lib/wsl/lib', '/usr/lib64/nvidia', '/run/opengl-driver/lib', '/usr/local/nvidia/lib64',
-    '/home/kubernetes/bin/nvidia/lib64', '/var/lib/nvidia/lib64',
-    '/usr/lib/aarch64-linux-gnu/nvidia', '/usr/lib/aarch64-linux-gnu/tegra',
-)  # fmt: skip
+    '/usr/lib/wsl/lib',
+    '/usr/lib64/nvidia',
+    '/run/opengl-driver/lib',
+    '/usr/local/nvidia/lib64',
+    '/home/kubernetes/bin/nvidia/lib64',
+    '/var/lib/nvidia/lib64',
+    '/usr/lib/aarch64-linux-gnu/nvidia',
+    '/usr/lib/aarch64-linux-gnu/tegra',
+)
 
 
 def nvml_name(platform: str = sys.platform) -> str:

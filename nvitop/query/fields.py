@@ -501,20 +501,34 @@ def list_tables() -> dict[str, ListTable]:
     )
     accounts = (
         ('pid', 'pid', '', 'int', 'PID as reported by the driver'),
-        ('gpu_utilization', 'gpu_utilization', '%', 'int',
-         'mean GPU utilization over its lifetime'),
+        (
+            'gpu_utilization',
+            'gpu_utilization',
+            '%',
+            'int',
+            'mean GPU utilization over its lifetime',
+        ),
         ('memory_utilization', 'mem_utilization', '%', 'int', 'mean memory bandwidth utilization'),
         ('max_memory', 'max_memory_usage', 'B', 'int', 'maximum device memory in use'),
         ('time', 'time', 'ms', 'int', 'time it used the GPU; 0 while it is running'),
         ('is_running', None, '', 'bool', 'whether it is running'),
-    )  # fmt: skip
+    )
     lists = (
         _list('supported_clocks', 'supported-clocks', clocks, mem='memory', gr='graphics'),
-        _list('retired_pages', 'retired-pages', pages,
-            _without_source('retired_pages.timestamp', 'time at which the page was retired')),
-        _list('accounted_processes', 'accounted-apps', accounts,
+        _list(
+            'retired_pages',
+            'retired-pages',
+            pages,
+            _without_source('retired_pages.timestamp', 'time at which the page was retired'),
+        ),
+        _list(
+            'accounted_processes',
+            'accounted-apps',
+            accounts,
             _without_source('vgpu_instance', 'vGPU instance that the process belongs to'),
-            gpu_util='gpu_utilization', mem_util='mem_utilization',
-            max_mem_usage='max_memory_usage'),
-    )  # fmt: skip
+            gpu_util='gpu_utilization',
+            mem_util='mem_utilization',
+            max_mem_usage='max_memory_usage',
+        ),
+    )
     return {table.option: table for table in lists}

@@ -27,9 +27,17 @@ from nvitop.simulation.parse import parse_scenario
 from nvitop.simulation.scenario import Scenario, ScenarioError
 
 __all__ = [
-    'DEFAULT_SCENARIO', 'Machine', 'Scenario', 'ScenarioError', 'install', 'load', 'machine',
-    'parse_scenario', 'scenario_names', 'simulated',
-]  # fmt: skip
+    'DEFAULT_SCENARIO',
+    'Machine',
+    'Scenario',
+    'ScenarioError',
+    'install',
+    'load',
+    'machine',
+    'parse_scenario',
+    'scenario_names',
+    'simulated',
+]
 
 #: Values of ``NVITOP_DEMO`` that select the default scenario.
 _YES = ('1', 'on', 'true', 'yes')

@@ -14,8 +14,23 @@ from nvitop.api.device.utilization import GpmMetrics, UtilizationRates
 from nvitop.api.device.visible import normalize_cuda_visible_devices, parse_cuda_visible_devices
 
 __all__ = [
-    'ClockEventReasons', 'ClockInfos', 'ClockSpeedInfos', 'CudaDevice', 'CudaMigDevice', 'Device',
-    'GpmMetrics', 'ImpossibleAnswer', 'MemoryInfo', 'MigDevice', 'NotReported', 'PhysicalDevice',
-    'Reading', 'RemappedRows', 'ThroughputInfo', 'UtilizationRates', 'is_mig_device_uuid',
-    'normalize_cuda_visible_devices', 'parse_cuda_visible_devices',
-]  # fmt: skip
+    'ClockEventReasons',
+    'ClockInfos',
+    'ClockSpeedInfos',
+    'CudaDevice',
+    'CudaMigDevice',
+    'Device',
+    'GpmMetrics',
+    'ImpossibleAnswer',
+    'MemoryInfo',
+    'MigDevice',
+    'NotReported',
+    'PhysicalDevice',
+    'Reading',
+    'RemappedRows',
+    'ThroughputInfo',
+    'UtilizationRates',
+    'is_mig_device_uuid',
+    'normalize_cuda_visible_devices',
+    'parse_cuda_visible_devices',
+]

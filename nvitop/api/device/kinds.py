@@ -101,10 +101,20 @@ class Device(
     #: Getters of :meth:`as_snapshot`, in addition to ``index`` and ``physical_index``.
     SNAPSHOT_KEYS: ClassVar[Sequence[str]] = [
         *(metric.method for metric in METRICS if metric.snapshot),
-        'memory_info', 'memory_used_human', 'memory_free_human', 'memory_total_human', 'memory_usage',
-        'utilization_rates', 'clock_infos', 'max_clock_infos', 'clock_speed_infos', 'power_status',
-        'pcie_throughput', 'pcie_tx_throughput_human', 'pcie_rx_throughput_human',
-    ]  # fmt: skip
+        'memory_info',
+        'memory_used_human',
+        'memory_free_human',
+        'memory_total_human',
+        'memory_usage',
+        'utilization_rates',
+        'clock_infos',
+        'max_clock_infos',
+        'clock_speed_infos',
+        'power_status',
+        'pcie_throughput',
+        'pcie_tx_throughput_human',
+        'pcie_rx_throughput_human',
+    ]
 
     def __new__(
         cls,

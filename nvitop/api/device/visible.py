@@ -36,11 +36,19 @@ _PREFIX = '^(mig-)?(gpu-)?'
 #: Queries that may show that CUDA considers one GPU faster than another. The cheapest and most
 #: decisive ones come first.
 _SPEED_QUERIES: tuple[tuple[Any, ...], ...] = (
-    ('nvmlDeviceGetName',), ('nvmlDeviceGetCudaComputeCapability',), ('nvmlDeviceGetPciInfo',),
-    ('nvmlDeviceGetMigMode',), ('nvmlDeviceGetMemoryInfo',), ('nvmlDeviceGetNumGpuCores',),
-    *(('nvmlDeviceGetMaxClockInfo', clock) for clock in (0, 1, 2)),  # graphics, SM, memory
-    ('nvmlDeviceGetComputeMode',), ('nvmlDeviceGetDisplayActive',), ('nvmlDeviceGetDriverModel',),
-)  # fmt: skip
+    ('nvmlDeviceGetName',),
+    ('nvmlDeviceGetCudaComputeCapability',),
+    ('nvmlDeviceGetPciInfo',),
+    ('nvmlDeviceGetMigMode',),
+    ('nvmlDeviceGetMemoryInfo',),
+    ('nvmlDeviceGetNumGpuCores',),
+    ('nvmlDeviceGetMaxClockInfo', 0),  # graphics
+    ('nvmlDeviceGetMaxClockInfo', 1),  # SM
+    ('nvmlDeviceGetMaxClockInfo', 2),  # memory
+    ('nvmlDeviceGetComputeMode',),
+    ('nvmlDeviceGetDisplayActive',),
+    ('nvmlDeviceGetDriverModel',),
+)
 
 
 class _FromEnvironment(str):

@@ -28,10 +28,6 @@ from nvitop.basics.units import NA, NaType
 _uint, _ulonglong = ctypes.c_uint, ctypes.c_ulonglong
 
 
-def _named(kind: type[Any], names: str) -> tuple[tuple[str, type[Any]], ...]:
-    return tuple((name, kind) for name in names.split())
-
-
 class _Structure(ctypes.Structure):
     """A structure whose repr shows its fields."""
 
@@ -44,7 +40,10 @@ class _Structure(ctypes.Structure):
 class c_nvmlProcessInfo_v1_t(_Structure):
     """A row of a process list before R450, without MIG."""
 
-    _fields_ = (('pid', _uint), ('usedGpuMemory', _ulonglong))
+    _fields_ = (
+        ('pid', ctypes.c_uint),
+        ('usedGpuMemory', ctypes.c_ulonglong),
+    )
 
 
 class c_nvmlProcessInfo_v2_t(_Structure):
@@ -52,43 +51,64 @@ class c_nvmlProcessInfo_v2_t(_Structure):
 
     _fields_ = (
         *c_nvmlProcessInfo_v1_t._fields_,
-        *_named(_uint, 'gpuInstanceId computeInstanceId'),
+        ('gpuInstanceId', ctypes.c_uint),
+        ('computeInstanceId', ctypes.c_uint),
     )
 
 
 class c_nvmlProcessInfo_v3_t(_Structure):
     """A row of a process list of the first R535 releases, with protected memory."""
 
-    _fields_ = (*c_nvmlProcessInfo_v2_t._fields_, ('usedGpuCcProtectedMemory', _ulonglong))
+    _fields_ = (
+        *c_nvmlProcessInfo_v2_t._fields_,
+        ('usedGpuCcProtectedMemory', ctypes.c_ulonglong),
+    )
 
 
 class c_nvmlMemory_v1_t(_Structure):
     """Memory of a device in bytes; ``used`` includes reserved memory."""
 
-    _fields_ = _named(_ulonglong, 'total free used')
+    _fields_ = (
+        ('total', ctypes.c_ulonglong),
+        ('free', ctypes.c_ulonglong),
+        ('used', ctypes.c_ulonglong),
+    )
 
 
 class c_nvmlMemory_v2_t(_Structure):
     """Memory of a device in bytes; ``used`` does not include reserved memory."""
 
     _fields_ = (
-        ('version', _uint),
-        *_named(_ulonglong, 'total reserved free used'),
+        ('version', ctypes.c_uint),
+        ('total', ctypes.c_ulonglong),
+        ('reserved', ctypes.c_ulonglong),
+        ('free', ctypes.c_ulonglong),
+        ('used', ctypes.c_ulonglong),
     )
 
 
 class c_nvmlTemperature_v1_t(_Structure):
     """Temperature of one sensor in degrees Celsius."""
 
-    _fields_ = (*_named(_uint, 'version sensorType'), ('temperature', ctypes.c_int))
+    _fields_ = (
+        ('version', ctypes.c_uint),
+        ('sensorType', ctypes.c_uint),
+        ('temperature', ctypes.c_int),
+    )
 
 
 class ProcessUtilization(_Structure):
     """A utilization sample of a process, in percent: ``nvmlProcessUtilizationInfo_v1_t``."""
 
     _fields_ = (
-        ('timeStamp', _ulonglong),  # microseconds
-        *_named(_uint, 'pid smUtil memUtil encUtil decUtil jpgUtil ofaUtil'),
+        ('timeStamp', ctypes.c_ulonglong),  # microseconds
+        ('pid', ctypes.c_uint),
+        ('smUtil', ctypes.c_uint),
+        ('memUtil', ctypes.c_uint),
+        ('encUtil', ctypes.c_uint),
+        ('decUtil', ctypes.c_uint),
+        ('jpgUtil', ctypes.c_uint),
+        ('ofaUtil', ctypes.c_uint),
     )
 
 
@@ -98,26 +118,35 @@ class ProcessesUtilization(_Structure):
     VERSION = 0x01000018
 
     _fields_ = (
-        *_named(_uint, 'version processSamplesCount'),
-        ('lastSeenTimeStamp', _ulonglong),
+        ('version', ctypes.c_uint),
+        ('processSamplesCount', ctypes.c_uint),
+        ('lastSeenTimeStamp', ctypes.c_ulonglong),
         ('procUtilArray', ctypes.POINTER(ProcessUtilization)),
     )
 
 
 class _Value(ctypes.Union):
     _fields_ = (
-        ('dVal', ctypes.c_double), ('uiVal', _uint), ('ulVal', ctypes.c_ulong), ('ullVal', _ulonglong),
-        ('sllVal', ctypes.c_longlong), ('siVal', ctypes.c_int), ('usVal', ctypes.c_ushort),
-    )  # fmt: skip
+        ('dVal', ctypes.c_double),
+        ('uiVal', ctypes.c_uint),
+        ('ulVal', ctypes.c_ulong),
+        ('ullVal', ctypes.c_ulonglong),
+        ('sllVal', ctypes.c_longlong),
+        ('siVal', ctypes.c_int),
+        ('usVal', ctypes.c_ushort),
+    )
 
 
 class FieldValue(_Structure):
     """``nvmlFieldValue_t`` with every value type that a driver may use."""
 
     _fields_ = (
-        *_named(_uint, 'fieldId scopeId'),
-        *_named(ctypes.c_int64, 'timestamp latencyUsec'),
-        *_named(_uint, 'valueType nvmlReturn'),
+        ('fieldId', ctypes.c_uint),
+        ('scopeId', ctypes.c_uint),
+        ('timestamp', ctypes.c_int64),
+        ('latencyUsec', ctypes.c_int64),
+        ('valueType', ctypes.c_uint),
+        ('nvmlReturn', ctypes.c_uint),
         ('value', _Value),
     )
 
@@ -131,7 +160,8 @@ class PciInfoExt(ctypes.Structure):
     """``nvmlPciInfoExt_v1_t``."""
 
     _fields_ = (
-        *_named(_uint, 'version domain bus device pciDeviceId pciSubSystemId baseClass subClass'),
+        *((name, _uint) for name in ('version', 'domain', 'bus', 'device')),
+        *((name, _uint) for name in ('pciDeviceId', 'pciSubSystemId', 'baseClass', 'subClass')),
         ('busId', ctypes.c_char * 32),
     )
 
@@ -142,7 +172,7 @@ class FabricInfo(ctypes.Structure):
     _fields_ = (
         ('version', _uint),
         ('clusterUuid', ctypes.c_ubyte * 16),
-        *_named(_uint, 'status cliqueId'),
+        *((name, _uint) for name in ('status', 'cliqueId')),
         ('state', ctypes.c_ubyte),
         ('healthMask', _uint),
     )
@@ -161,7 +191,10 @@ class PlatformInfo(ctypes.Structure):
         ('version', _uint),
         ('ibGuid', ctypes.c_ubyte * 16),
         ('chassisSerialNumber', ctypes.c_char * 16),
-        *_named(ctypes.c_ubyte, 'slotNumber trayIndex hostId peerType moduleId'),
+        *(
+            (name, ctypes.c_ubyte)
+            for name in ('slotNumber', 'trayIndex', 'hostId', 'peerType', 'moduleId')
+        ),
     )
 
 
@@ -170,12 +203,17 @@ class SramEccStatus(ctypes.Structure):
 
     _fields_ = (
         ('version', _uint),
-        *((f'{counter}{error}', _ulonglong) for counter in ('aggregate', 'volatile')
-         for error in ('UncParity', 'UncSecDed', 'Cor')),
-        *((f'aggregateUncBucket{part}', _ulonglong)
-         for part in ('L2', 'Sm', 'Pcie', 'Mcu', 'Other')),
+        *(
+            (f'{counter}{error}', _ulonglong)
+            for counter in ('aggregate', 'volatile')
+            for error in ('UncParity', 'UncSecDed', 'Cor')
+        ),
+        *(
+            (f'aggregateUncBucket{part}', _ulonglong)
+            for part in ('L2', 'Sm', 'Pcie', 'Mcu', 'Other')
+        ),
         ('bThresholdExceeded', _uint),
-    )  # fmt: skip
+    )
 
 
 def _reader(name: str, structure: type[ctypes.Structure], number: int) -> Callable[[Any], Any]:

@@ -258,9 +258,14 @@ ECC = {
 }
 #: Number of a memory location in NVML → its names.
 LOCATIONS = {
-    0: ('l1_cache',), 1: ('l2_cache',), 2: ('device_memory', 'dram'), 3: ('register_file',),
-    4: ('texture_memory',), 6: ('cbu',), 7: ('sram',),
-}  # fmt: skip
+    0: ('l1_cache',),
+    1: ('l2_cache',),
+    2: ('device_memory', 'dram'),
+    3: ('register_file',),
+    4: ('texture_memory',),
+    6: ('cbu',),
+    7: ('sram',),
+}
 SRAM_ECC_STATUS_V1 = 0x01000068
 #: A board with more errors than this should be replaced.
 MOST_SRAM_ERRORS = 4

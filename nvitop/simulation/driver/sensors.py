@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, NamedTuple, Tuple
+from typing import Any, Callable, Mapping, NamedTuple
 
 from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS
 from nvitop.api.libnvml._query import address_of
@@ -237,44 +237,49 @@ def _throttled(node: Node, scope: int, key: str) -> int:
     return 1000 * int(known(times.get(key)))
 
 
-FieldReader = Tuple[Tuple[int, str], Callable[[Node, int, str], Any], str]
-
-
-def _from(
-    first: int, kind: tuple[int, str], read: Callable[[Node, int, str], Any], arguments: str
-) -> dict[int, FieldReader]:
-    """Return fields with successive ids."""
-    return {number: (kind, read, each) for number, each in enumerate(arguments.split(), first)}
-
-
 #: Field id → (type, reader, its argument), for the fields that nvitop queries.
-FIELDS: dict[int, FieldReader] = {
+FIELDS: dict[int, tuple[tuple[int, str], Callable[[Node, int, str], Any], str]] = {
     **dict.fromkeys((38, 45, 52, 59), (UNSIGNED_LONG_LONG, _all_links, 'nvlink_errors')),
-    **_from(74, UNSIGNED_LONG_LONG, _throttled, 'sw_power_cap thermal sync_boost board_limit '
-        'low_utilization reliability application_clocks base_clocks'),
+    74: (UNSIGNED_LONG_LONG, _throttled, 'sw_power_cap'),
+    75: (UNSIGNED_LONG_LONG, _throttled, 'thermal'),
+    76: (UNSIGNED_LONG_LONG, _throttled, 'sync_boost'),
+    77: (UNSIGNED_LONG_LONG, _throttled, 'board_limit'),
+    78: (UNSIGNED_LONG_LONG, _throttled, 'low_utilization'),
+    79: (UNSIGNED_LONG_LONG, _throttled, 'reliability'),
+    80: (UNSIGNED_LONG_LONG, _throttled, 'application_clocks'),
+    81: (UNSIGNED_LONG_LONG, _throttled, 'base_clocks'),
     82: (UNSIGNED_INT, _read, 'memory_temperature'),
     # The speed of each of twelve links.
     **{84 + link: (UNSIGNED_INT, _speed_of_link, str(link)) for link in range(6)},
     **{132 + link: (UNSIGNED_INT, _speed_of_link, str(6 + link)) for link in range(6)},
     90: (UNSIGNED_INT, _all_links, 'nvlink_speed'),
     91: (UNSIGNED_INT, _read, 'nvlink_link_count'),
-    **_from(138, UNSIGNED_LONG_LONG, _nvlink_kib, 'nvlink_tx nvlink_rx'),
-    **_from(144, UNSIGNED_INT, _read, 'remapped_rows_pending remapped_rows_failure'),
+    138: (UNSIGNED_LONG_LONG, _nvlink_kib, 'nvlink_tx'),
+    139: (UNSIGNED_LONG_LONG, _nvlink_kib, 'nvlink_rx'),
+    144: (UNSIGNED_INT, _read, 'remapped_rows_pending'),
+    145: (UNSIGNED_INT, _read, 'remapped_rows_failure'),
     164: (UNSIGNED_INT, _link, 'nvlink_speed'),
     165: (UNSIGNED_INT, lambda node, scope, key: is_link_active(node, scope), ''),
     166: (UNSIGNED_INT, _link, 'nvlink_version'),
-    **_from(185, UNSIGNED_INT, _power, 'average_power_usage instant_power_usage min_power_limit '
-        'max_power_limit default_power_limit enforced_power_limit'),
+    185: (UNSIGNED_INT, _power, 'average_power_usage'),
+    186: (UNSIGNED_INT, _power, 'instant_power_usage'),
+    187: (UNSIGNED_INT, _power, 'min_power_limit'),
+    188: (UNSIGNED_INT, _power, 'max_power_limit'),
+    189: (UNSIGNED_INT, _power, 'default_power_limit'),
+    190: (UNSIGNED_INT, _power, 'enforced_power_limit'),
     192: (UNSIGNED_INT, _power, 'power_limit'),
-    **_from(197, UNSIGNED_INT, _pcie_bytes, 'pcie_tx_throughput pcie_rx_throughput'),
-    **_from(226, UNSIGNED_INT, _read, 'reset_required drain_and_reset_recommended'),
+    197: (UNSIGNED_INT, _pcie_bytes, 'pcie_tx_throughput'),
+    198: (UNSIGNED_INT, _pcie_bytes, 'pcie_rx_throughput'),
+    226: (UNSIGNED_INT, _read, 'reset_required'),
+    227: (UNSIGNED_INT, _read, 'drain_and_reset_recommended'),
     230: (UNSIGNED_INT, _read, 'recovery_action'),
-    **_from(269, UNSIGNED_LONG_LONG, _throttled, 'sw_thermal_slowdown hw_thermal_slowdown '
-        'hw_power_brake_slowdown'),
+    269: (UNSIGNED_LONG_LONG, _throttled, 'sw_thermal_slowdown'),
+    270: (UNSIGNED_LONG_LONG, _throttled, 'hw_thermal_slowdown'),
+    271: (UNSIGNED_LONG_LONG, _throttled, 'hw_power_brake_slowdown'),
     274: (UNSIGNED_INT, _read, 'edpp_multiplier'),
-    **_from(301, UNSIGNED_INT, _read, 'inactive_remapped_rows_correctable '
-        'inactive_remapped_rows_uncorrectable'),
-}  # fmt: skip
+    301: (UNSIGNED_INT, _read, 'inactive_remapped_rows_correctable'),
+    302: (UNSIGNED_INT, _read, 'inactive_remapped_rows_uncorrectable'),
+}
 
 
 @add_symbol(NODE)
