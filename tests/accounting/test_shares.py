@@ -49,32 +49,57 @@ def test_the_example_of_the_rule() -> None:
     )
 
 
-@pytest.mark.parametrize(('processes', 'values', 'parts'), [
-    # A process without known memory may be the one that uses the GPU.
-    ([percent('ann', 0, gpu_memory_bytes=None)],
-     {'gpu_utilization_percent': 90, 'memory_used_bytes': 61 << 30}, {('ann', True): 1}),
-    ([percent('ann', 0, gpu_encoder_utilization_percent=40)], {}, {('ann', True): 1}),
-    # The notebook holds the GPU, next to a small process that decodes a video.
-    ([percent('carol', 0, gpu_memory_bytes=40 << 30),
-      percent('dave', 3, gpu_decoder_utilization_percent=79, gpu_memory_bytes=4 << 30),
-      percent('dave', 0, gpu_memory_bytes=4 << 30, command='python3')],
-     {'gpu_utilization_percent': 3},
-     {('carol', False): 40 / 48, ('dave', True): 4 / 48, ('dave', False): 4 / 48}),
-    # One command of a user runs twice, and most of its memory is idle.
-    ([percent('ann', 0, gpu_memory_bytes=2 << 30), percent('ann', 3)],
-     {'gpu_utilization_percent': 3}, {('ann', False): 1}),
-    # Of some, the memory is unknown.
-    ([percent('ann', 0, gpu_memory_bytes=None), percent('bob', 0)], {'gpu_utilization_percent': 0},
-     {('ann', False): 1 / 2, ('bob', False): 1 / 2}),
-    # Most memory belongs to no process of the list: whose it is, and what it does, is unknown.
-    ([percent('ann', 0)], {'gpu_utilization_percent': 0, 'memory_used_bytes': 61 << 30},
-     {('?', True): 1}),
-    # One command has at most the whole GPU.
-    ([percent('ann', 80), percent('ann', 80), percent('bob', 25)], {},
-     {('ann', True): 0.8, ('bob', True): 0.2}),
-    ([percent('ann', 0, type='G', gpu_memory_bytes=2 << 30)],
-     {'gpu_utilization_percent': 0, 'memory_used_bytes': 2 << 30}, {('', False): 1}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ('processes', 'values', 'parts'),
+    [
+        # A process without known memory may be the one that uses the GPU.
+        (
+            [percent('ann', 0, gpu_memory_bytes=None)],
+            {'gpu_utilization_percent': 90, 'memory_used_bytes': 61 << 30},
+            {('ann', True): 1},
+        ),
+        ([percent('ann', 0, gpu_encoder_utilization_percent=40)], {}, {('ann', True): 1}),
+        # The notebook holds the GPU, next to a small process that decodes a video.
+        (
+            [
+                percent('carol', 0, gpu_memory_bytes=40 << 30),
+                percent('dave', 3, gpu_decoder_utilization_percent=79, gpu_memory_bytes=4 << 30),
+                percent('dave', 0, gpu_memory_bytes=4 << 30, command='python3'),
+            ],
+            {'gpu_utilization_percent': 3},
+            {('carol', False): 40 / 48, ('dave', True): 4 / 48, ('dave', False): 4 / 48},
+        ),
+        # One command of a user runs twice, and most of its memory is idle.
+        (
+            [percent('ann', 0, gpu_memory_bytes=2 << 30), percent('ann', 3)],
+            {'gpu_utilization_percent': 3},
+            {('ann', False): 1},
+        ),
+        # Of some, the memory is unknown.
+        (
+            [percent('ann', 0, gpu_memory_bytes=None), percent('bob', 0)],
+            {'gpu_utilization_percent': 0},
+            {('ann', False): 1 / 2, ('bob', False): 1 / 2},
+        ),
+        # Most memory belongs to no process of the list: whose it is, and what it does, is unknown.
+        (
+            [percent('ann', 0)],
+            {'gpu_utilization_percent': 0, 'memory_used_bytes': 61 << 30},
+            {('?', True): 1},
+        ),
+        # One command has at most the whole GPU.
+        (
+            [percent('ann', 80), percent('ann', 80), percent('bob', 25)],
+            {},
+            {('ann', True): 0.8, ('bob', True): 0.2},
+        ),
+        (
+            [percent('ann', 0, type='G', gpu_memory_bytes=2 << 30)],
+            {'gpu_utilization_percent': 0, 'memory_used_bytes': 2 << 30},
+            {('', False): 1},
+        ),
+    ],
+)
 def test_parts_of_a_gpu(
     processes: list[dict[str, Any]],
     values: dict[str, Any],

@@ -52,59 +52,116 @@ def product(name: str, capability: str, text: str) -> str:
     return f'name = "{name}"\ncuda_compute_capability = "{capability}"\n{text}'
 
 
-@pytest.mark.parametrize(('gpu', 'faults', 'expected'), [
-    # Without keys, GPU 0 of the machine. Values of all metrics are in a golden file.
-    ('', {}, {'power_status': '312W / 600W', 'memory_usage': '33.00GiB / 80.00GiB',
-      'memory_used_human': '33.00GiB', 'bar1_memory_total_human': '128.0GiB',
-      'clock_event_reasons': REASONS, 'pcie_throughput': PCIE,
-      'pcie_tx_throughput_human': '200.0MiB/s', 'pcie_rx_throughput_human': '300.0MiB/s'}),
-    # Memory before R510, that cannot be read, and that of the host.
-    ('', {'nvmlDeviceGetMemoryInfo_v2': 'hidden'},
-     {'memory_info': MemoryInfo(80 * GiB, 46 * GiB, 34 * GiB, NA)}),
-    *((gpu, {'nvmlDeviceGetMemoryInfo*': code},
-      {'memory_info': MemoryInfo(), 'is_unified_memory': False})
-     for gpu, code in (('', 'TIMEOUT'), ('model = "RTX 4090"', 'NOT_SUPPORTED'))),
-    *((product(name, capability, text), {}, {'is_unified_memory': is_unified})
-     for name, capability, is_unified in (
-         ('NVIDIA Thor', '9.0', True), ('Orin (nvgpu)', '9.0', True),
-         ('NVIDIA Jetson AGX Xavier', '9.0', True), ('Graphics Device', '8.7', True),
-         ('NVIDIA GB100', '10.0', False), ('NVIDIA A30', '8.0', False), ('NVIDIA A30', 'N/A', False))
-     for text in ('unified_memory = true', 'memory_total = 0')),
-    (product('NVIDIA A30', '8.0', 'memory_total = 0'), {}, {'memory_total': NA}),
-    # The name of a function changed in R535.
-    ('', {'nvmlDeviceGetCurrentClocksEventReasons': 'hidden'}, {'clock_event_reasons': REASONS}),
-    ('', {'nvmlDeviceGetCurrentClocks*Reasons': 'hidden'}, {'clock_event_reasons': NA}),
-    # Driver models of Windows.
-    *((f'current_driver_model = "{word.lower()}"', {}, dict.fromkeys(methods, word))
-     for word in ('WDDM', 'WDM', 'MCDM')
-     for methods in [('current_driver_model', 'driver_model', 'driver_model_pending')]),
-    ('compute_mode = "prohibited"', {}, {'compute_mode': 'Prohibited'}),
-    # A link is down-trained if it supports more, and an idle one only if it is narrow.
-    ('pcie_link_width = 16', {}, {DOWN: False}),
-    ('pcie_link_width = 8', {}, {DOWN: True}),
-    ('pcie_link_generation = 4', {}, {DOWN: True}),
-    ('pcie_link_generation = 1\nperformance_state = 8', {}, {DOWN: False}),
-    ('pcie_link_generation = 1\npcie_link_width = 1\nperformance_state = 8', {}, {DOWN: True}),
-    ('pcie_link_generation = 4\nperformance_state = 2', {}, {DOWN: True}),
-    ('', {'nvmlDeviceGetMaxPcieLinkWidth': 'UNKNOWN'}, {DOWN: False}),
-    ('', {'nvmlDeviceGet*PcieLink*': 'UNKNOWN'}, {DOWN: NA}),
-    # Without NVLink.
-    ('model = "RTX 4090"', {}, {'nvlink_throughput': [], 'nvlink_tx_throughput_human': [],
-      'nvlink_total_throughput': NO_LINKS, 'nvlink_mean_rx_throughput': NA,
-      'nvlink_mean_rx_throughput_human': NA, 'gpm_metrics': GpmMetrics(),
-      'is_gpm_supported': False}),
-    # Health.
-    ('', {}, {'inforom_checksum_validation': 'valid'}),
-    *(('', {'nvmlDeviceValidateInforom': code}, {'inforom_checksum_validation': value})
-     for code, value in (('CORRUPTED_INFOROM', 'invalid'), ('NO_PERMISSION', NA))),
-    ('model = "V100"\nretired_pages_single_bit_ecc = 2\nretired_pages_double_bit_ecc = 1', {},
-     {'retired_page_list': [RetiredPage(0x10000, 'Single Bit ECC'),
-      RetiredPage(0x20000, 'Single Bit ECC'), RetiredPage(0x10000, 'Double Bit ECC')],
-      'retired_pages_single_bit_ecc': 2, 'retired_pages_double_bit_ecc': 1,
-      'retired_pages_pending': False}),
-    ('fabric_state = "in-progress"', {},
-     {'fabric_state': 'In Progress', 'fabric_status': NA, 'fabric_bandwidth': NA}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ('gpu', 'faults', 'expected'),
+    [
+        # Without keys, GPU 0 of the machine. Values of all metrics are in a golden file.
+        (
+            '',
+            {},
+            {
+                'power_status': '312W / 600W',
+                'memory_usage': '33.00GiB / 80.00GiB',
+                'memory_used_human': '33.00GiB',
+                'bar1_memory_total_human': '128.0GiB',
+                'clock_event_reasons': REASONS,
+                'pcie_throughput': PCIE,
+                'pcie_tx_throughput_human': '200.0MiB/s',
+                'pcie_rx_throughput_human': '300.0MiB/s',
+            },
+        ),
+        # Memory before R510, that cannot be read, and that of the host.
+        (
+            '',
+            {'nvmlDeviceGetMemoryInfo_v2': 'hidden'},
+            {'memory_info': MemoryInfo(80 * GiB, 46 * GiB, 34 * GiB, NA)},
+        ),
+        *(
+            (
+                gpu,
+                {'nvmlDeviceGetMemoryInfo*': code},
+                {'memory_info': MemoryInfo(), 'is_unified_memory': False},
+            )
+            for gpu, code in (('', 'TIMEOUT'), ('model = "RTX 4090"', 'NOT_SUPPORTED'))
+        ),
+        *(
+            (product(name, capability, text), {}, {'is_unified_memory': is_unified})
+            for name, capability, is_unified in (
+                ('NVIDIA Thor', '9.0', True),
+                ('Orin (nvgpu)', '9.0', True),
+                ('NVIDIA Jetson AGX Xavier', '9.0', True),
+                ('Graphics Device', '8.7', True),
+                ('NVIDIA GB100', '10.0', False),
+                ('NVIDIA A30', '8.0', False),
+                ('NVIDIA A30', 'N/A', False),
+            )
+            for text in ('unified_memory = true', 'memory_total = 0')
+        ),
+        (product('NVIDIA A30', '8.0', 'memory_total = 0'), {}, {'memory_total': NA}),
+        # The name of a function changed in R535.
+        (
+            '',
+            {'nvmlDeviceGetCurrentClocksEventReasons': 'hidden'},
+            {'clock_event_reasons': REASONS},
+        ),
+        ('', {'nvmlDeviceGetCurrentClocks*Reasons': 'hidden'}, {'clock_event_reasons': NA}),
+        # Driver models of Windows.
+        *(
+            (f'current_driver_model = "{word.lower()}"', {}, dict.fromkeys(methods, word))
+            for word in ('WDDM', 'WDM', 'MCDM')
+            for methods in [('current_driver_model', 'driver_model', 'driver_model_pending')]
+        ),
+        ('compute_mode = "prohibited"', {}, {'compute_mode': 'Prohibited'}),
+        # A link is down-trained if it supports more, and an idle one only if it is narrow.
+        ('pcie_link_width = 16', {}, {DOWN: False}),
+        ('pcie_link_width = 8', {}, {DOWN: True}),
+        ('pcie_link_generation = 4', {}, {DOWN: True}),
+        ('pcie_link_generation = 1\nperformance_state = 8', {}, {DOWN: False}),
+        ('pcie_link_generation = 1\npcie_link_width = 1\nperformance_state = 8', {}, {DOWN: True}),
+        ('pcie_link_generation = 4\nperformance_state = 2', {}, {DOWN: True}),
+        ('', {'nvmlDeviceGetMaxPcieLinkWidth': 'UNKNOWN'}, {DOWN: False}),
+        ('', {'nvmlDeviceGet*PcieLink*': 'UNKNOWN'}, {DOWN: NA}),
+        # Without NVLink.
+        (
+            'model = "RTX 4090"',
+            {},
+            {
+                'nvlink_throughput': [],
+                'nvlink_tx_throughput_human': [],
+                'nvlink_total_throughput': NO_LINKS,
+                'nvlink_mean_rx_throughput': NA,
+                'nvlink_mean_rx_throughput_human': NA,
+                'gpm_metrics': GpmMetrics(),
+                'is_gpm_supported': False,
+            },
+        ),
+        # Health.
+        ('', {}, {'inforom_checksum_validation': 'valid'}),
+        *(
+            ('', {'nvmlDeviceValidateInforom': code}, {'inforom_checksum_validation': value})
+            for code, value in (('CORRUPTED_INFOROM', 'invalid'), ('NO_PERMISSION', NA))
+        ),
+        (
+            'model = "V100"\nretired_pages_single_bit_ecc = 2\nretired_pages_double_bit_ecc = 1',
+            {},
+            {
+                'retired_page_list': [
+                    RetiredPage(0x10000, 'Single Bit ECC'),
+                    RetiredPage(0x20000, 'Single Bit ECC'),
+                    RetiredPage(0x10000, 'Double Bit ECC'),
+                ],
+                'retired_pages_single_bit_ecc': 2,
+                'retired_pages_double_bit_ecc': 1,
+                'retired_pages_pending': False,
+            },
+        ),
+        (
+            'fabric_state = "in-progress"',
+            {},
+            {'fabric_state': 'In Progress', 'fabric_status': NA, 'fabric_bandwidth': NA},
+        ),
+    ],
+)
 def test_values_of_a_gpu(
     gpu: str, faults: dict[str, str], expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,16 +70,23 @@ EXPECTED = [(100, GIB), (200, None), (300, 2 * GIB)]
 
 @pytest.mark.parametrize('clear', [False, True], ids=['exact', 'clears the whole array'])
 @pytest.mark.parametrize('count', [0, 1, 2, 3])
-@pytest.mark.parametrize(('symbols', 'suffix', 'size'), [
-    ((), '', 16),
-    ((), '_v2', 24),
-    ((), '_v3', 24),
-    (('nvmlDeviceGetConfComputeMemSizeInfo',), '_v3', 32),
-    (('nvmlDeviceGetConfComputeMemSizeInfo', 'nvmlDeviceGetRunningProcessDetailList'), '_v3', 24),
-    # Backported drivers, whose symbols are misleading.
-    (('nvmlDeviceGetConfComputeMemSizeInfo',), '_v3', 24),
-    ((), '_v3', 32),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ('symbols', 'suffix', 'size'),
+    [
+        ((), '', 16),
+        ((), '_v2', 24),
+        ((), '_v3', 24),
+        (('nvmlDeviceGetConfComputeMemSizeInfo',), '_v3', 32),
+        (
+            ('nvmlDeviceGetConfComputeMemSizeInfo', 'nvmlDeviceGetRunningProcessDetailList'),
+            '_v3',
+            24,
+        ),
+        # Backported drivers, whose symbols are misleading.
+        (('nvmlDeviceGetConfComputeMemSizeInfo',), '_v3', 24),
+        ((), '_v3', 32),
+    ],
+)
 def test_every_layout_of_process_lists_is_read(
     board: FakeLibrary, symbols: tuple[str, ...], suffix: str, size: int, count: int, clear: bool
 ) -> None:

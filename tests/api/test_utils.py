@@ -58,9 +58,14 @@ def test_na_converts_to_numbers() -> None:
 
 
 OPERATORS = [
-    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod,
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
     operator.pow,
-]  # fmt: skip
+]
 COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge]
 
 

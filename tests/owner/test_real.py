@@ -101,12 +101,18 @@ def owner_seen_by_other_user(pid: int) -> str:
     return in_child(text)
 
 
-@pytest.mark.parametrize(('path', 'text'), [
-    (JOB, 'slurm 42.0'),
-    ('/system.slice/docker-<C>.scope', 'docker 4f797c539e6c'),
-    ('/kubepods.slice/kubepods-burstable-pod<Q>.slice/cri-containerd-<C>.scope', 'pod 5ba385ca'),
-    ('/user.slice/user-1000.slice/session-3.scope', 'session 3'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ('path', 'text'),
+    [
+        (JOB, 'slurm 42.0'),
+        ('/system.slice/docker-<C>.scope', 'docker 4f797c539e6c'),
+        (
+            '/kubepods.slice/kubepods-burstable-pod<Q>.slice/cri-containerd-<C>.scope',
+            'pod 5ba385ca',
+        ),
+        ('/user.slice/user-1000.slice/session-3.scope', 'session 3'),
+    ],
+)
 def test_layouts_of_version_2(groups: Hierarchy, path: str, text: str) -> None:
     with bystander('trainer') as child:
         groups.put(child.pid, filled(path))

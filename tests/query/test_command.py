@@ -293,18 +293,27 @@ def test_a_signal_ends_a_loop_between_rows(number: int) -> None:
 GPU = DeviceKey(0)
 
 
-@pytest.mark.parametrize(('problem', 'messages'), [
-    (Problem('host', 'processes', 'not responding', 'timed out'),
-     ['host: processes: not responding']),
-    (Problem('driver', 'initialization', 'Driver Not Loaded', 'error'),
-     ['driver: initialization: Driver Not Loaded']),
-    (Problem('driver', 'cuda_driver_version', 'Not Supported'), []),
-    (Problem(GPU, 'processes', 'Not Supported'), ['GPU 0: processes: Not Supported']),
-    (Problem(GPU, 'memory_used', '7 is implausible', 'impossible'),
-     ['GPU 0: memory_used: 7 is implausible']),
-    (Problem(GPU, 'fan_speed', 'Not Supported'), []),
-    (Problem(GPU, 'status', 'GPU is lost', 'error'), []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ('problem', 'messages'),
+    [
+        (
+            Problem('host', 'processes', 'not responding', 'timed out'),
+            ['host: processes: not responding'],
+        ),
+        (
+            Problem('driver', 'initialization', 'Driver Not Loaded', 'error'),
+            ['driver: initialization: Driver Not Loaded'],
+        ),
+        (Problem('driver', 'cuda_driver_version', 'Not Supported'), []),
+        (Problem(GPU, 'processes', 'Not Supported'), ['GPU 0: processes: Not Supported']),
+        (
+            Problem(GPU, 'memory_used', '7 is implausible', 'impossible'),
+            ['GPU 0: memory_used: 7 is implausible'],
+        ),
+        (Problem(GPU, 'fan_speed', 'Not Supported'), []),
+        (Problem(GPU, 'status', 'GPU is lost', 'error'), []),
+    ],
+)
 def test_problems_that_are_reported(problem: Problem, messages: list[str]) -> None:
     device = DeviceSample(GPU, DeviceInfo(GPU, 0, 'Some GPU'))
     found = find_problems(Sample(0.0, devices=(device,), problems=(problem,)))

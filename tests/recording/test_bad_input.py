@@ -106,10 +106,15 @@ def test_a_recording_that_is_cut_off_anywhere_is_read_or_refused(path: Path) -> 
         readable(cut)
 
 
-@pytest.mark.parametrize('statement', [
-    'DELETE FROM keyframe', 'DROP TABLE event', 'DELETE FROM frame',
-    'UPDATE run SET interval_ms = -1',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    'statement',
+    [
+        'DELETE FROM keyframe',
+        'DROP TABLE event',
+        'DELETE FROM frame',
+        'UPDATE run SET interval_ms = -1',
+    ],
+)
 def test_damaged_databases_are_read_or_refused(path: Path, statement: str) -> None:
     with changed(path) as db:
         db.executescript(statement)

@@ -240,12 +240,16 @@ def lose_gpus(machine: SimpleMachine) -> None:
     machine.set(1, status='lost', reason='GPU is lost')
 
 
-@pytest.mark.parametrize(('step', 'change', 'event'), [
-    (-50.0, None, 'clock set back by 50s'),
-    (1800.0, None, 'clock 30m ahead'),
-    (0.0, change_mig, 'GPU 0:0: added, and 1 more'),
-    (0.0, lose_gpus, 'GPU 0: no response for 9s, and 1 more'),
-], ids=['clock set back', 'clock set ahead', 'mig', 'lost'])  # fmt: skip
+@pytest.mark.parametrize(
+    ('step', 'change', 'event'),
+    [
+        (-50.0, None, 'clock set back by 50s'),
+        (1800.0, None, 'clock 30m ahead'),
+        (0.0, change_mig, 'GPU 0:0: added, and 1 more'),
+        (0.0, lose_gpus, 'GPU 0: no response for 9s, and 1 more'),
+    ],
+    ids=['clock set back', 'clock set ahead', 'mig', 'lost'],
+)
 def test_changes_of_the_machine_are_replayed_as_they_were_live(
     tmp_path: Path,
     step: float,

@@ -54,17 +54,22 @@ def test_without_commands_no_names_are_kept() -> None:
     assert 'secret.ipynb' in repr(CommandFilter('name').apply(sample))
 
 
-@pytest.mark.parametrize(('command', 'short'), [
-    ('python3 /home/ann/train.py --token=abc', 'python3 train.py'),
-    ('/opt/conda/bin/python3.11 -u -m torch.distributed.run x',
-     'python3.11 -m torch.distributed.run'),
-    ("python -c 'import secret'", 'python'),
-    ('/usr/lib/xorg/Xorg :0', 'Xorg'),
-    ('java -Xmx1g -jar /srv/app.jar', 'java -jar app.jar'),
-    ("'/opt/my tools/run' x", 'run'),
-    ("'unclosed quote", 'unclosed'),
-    ('', 'name'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ('command', 'short'),
+    [
+        ('python3 /home/ann/train.py --token=abc', 'python3 train.py'),
+        (
+            '/opt/conda/bin/python3.11 -u -m torch.distributed.run x',
+            'python3.11 -m torch.distributed.run',
+        ),
+        ("python -c 'import secret'", 'python'),
+        ('/usr/lib/xorg/Xorg :0', 'Xorg'),
+        ('java -Xmx1g -jar /srv/app.jar', 'java -jar app.jar'),
+        ("'/opt/my tools/run' x", 'run'),
+        ("'unclosed quote", 'unclosed'),
+        ('', 'name'),
+    ],
+)
 def test_short_commands(command: str, short: str) -> None:
     assert short_command(command, 'name') == short
 

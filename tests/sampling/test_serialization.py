@@ -118,28 +118,35 @@ def test_anything_but_a_sample_is_refused(stored: object, message: str) -> None:
         parse(stored)
 
 
-@pytest.mark.parametrize(('place', 'value', 'message'), [
-    (['timestamp'], {}, r'^timestamp: expected a number, not dict$'),
-    (['timestamp'], float('nan'), 'expected a number'),
-    (['timestamp'], float('inf'), 'expected a number'),
-    (['sequence'], True, 'expected an integer, not bool'),
-    (['sequence'], 1 << 70, 'expected an integer'),
-    (['driver_version'], 535.98, 'expected a text'),
-    (['devices'], 5, 'expected a list'),
-    (['devices'], [{}], r'^devices: key, info missing'),
-    (['devices', 0], 3, 'expected an object'),
-    (['devices', 0, 'clock_event_reasons'], 'x', 'devices: clock_event_reasons: expected a list'),
-    (['devices', 0, 'remapped_rows_pending'], 1, 'expected a boolean'),
-    (['devices', 0, 'extended'], 'ecc', 'extended: expected a list'),
-    (['devices', 0, 'extended'], [['ecc']], 'expected 2 items, not 1'),
-    (['devices', 0, 'extended'], [[1, 2]], 'expected a text'),
-    (['devices', 0, 'extended'], [['a', [[[1]]]]], 'expected a number, not list'),
-    (['devices', 0, 'extended'], [['a', {}]], 'expected a number, not dict'),
-    (['host'], None, 'expected an object, not NoneType'),
-    (['host', 'load_average'], [1.0], 'expected 3 items'),
-    (['problems', 0, 'subject'], [], 'expected an integer, not list'),
-    (['processes', 0, 'key', 'device', 'uuid'], None, 'expected a text'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ('place', 'value', 'message'),
+    [
+        (['timestamp'], {}, r'^timestamp: expected a number, not dict$'),
+        (['timestamp'], float('nan'), 'expected a number'),
+        (['timestamp'], float('inf'), 'expected a number'),
+        (['sequence'], True, 'expected an integer, not bool'),
+        (['sequence'], 1 << 70, 'expected an integer'),
+        (['driver_version'], 535.98, 'expected a text'),
+        (['devices'], 5, 'expected a list'),
+        (['devices'], [{}], r'^devices: key, info missing'),
+        (['devices', 0], 3, 'expected an object'),
+        (
+            ['devices', 0, 'clock_event_reasons'],
+            'x',
+            'devices: clock_event_reasons: expected a list',
+        ),
+        (['devices', 0, 'remapped_rows_pending'], 1, 'expected a boolean'),
+        (['devices', 0, 'extended'], 'ecc', 'extended: expected a list'),
+        (['devices', 0, 'extended'], [['ecc']], 'expected 2 items, not 1'),
+        (['devices', 0, 'extended'], [[1, 2]], 'expected a text'),
+        (['devices', 0, 'extended'], [['a', [[[1]]]]], 'expected a number, not list'),
+        (['devices', 0, 'extended'], [['a', {}]], 'expected a number, not dict'),
+        (['host'], None, 'expected an object, not NoneType'),
+        (['host', 'load_average'], [1.0], 'expected 3 items'),
+        (['problems', 0, 'subject'], [], 'expected an integer, not list'),
+        (['processes', 0, 'key', 'device', 'uuid'], None, 'expected a text'),
+    ],
+)
 def test_values_of_other_types_are_refused(place: list[Any], value: Any, message: str) -> None:
     stored = inner = plain()
     for name in place[:-1]:

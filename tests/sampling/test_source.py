@@ -51,12 +51,16 @@ def test_a_tick_makes_few_calls(bench: ClockedMachine) -> None:
 # Selection and MIG
 
 
-@on(('bench', 'expected'), [
-    (('dgx-h100', [2, 5]), ['2', '5']),
-    (('dgx-h100', []), []),
-    (('mig', [(0, 2), 3]), ['0:2', '3']),
-    (('dgx-h100', [77]), []),
-], indirect=['bench'])  # fmt: skip
+@on(
+    ('bench', 'expected'),
+    [
+        (('dgx-h100', [2, 5]), ['2', '5']),
+        (('dgx-h100', []), []),
+        (('mig', [(0, 2), 3]), ['0:2', '3']),
+        (('dgx-h100', [77]), []),
+    ],
+    indirect=['bench'],
+)
 def test_only_selected_devices_are_sampled(bench: ClockedMachine, expected: list[str]) -> None:
     assert labels(bench.sample()) == expected
 

@@ -208,15 +208,20 @@ def test_file_that_is_nearly_xml_is_read(
     assert simulation.load(path).processes[0].command == (shown,)
 
 
-@pytest.mark.parametrize('text', [
-    '\n==============NVSMI LOG==============\n\nTimestamp   : x\n',
-    '+-----+\n| NVIDIA-SMI 595.71.05    Driver Version: 595.71.05 |\n',
-    'Sat Nov 28 10:00:00 2026\n+---+\n| NVIDIA-SMI 470.57 |\n',
-    'index, name, memory.used [MiB]\n0, NVIDIA H100, 5 MiB\n',
-    'timestamp, name, utilization.gpu [%]\n2026/11/28 10:00:00.000, NVIDIA H100, 5 %\n',
-    '2026/11/28 10:00:00.000, NVIDIA H100, 5 %\n', 'GPU 0: NVIDIA H100 (UUID: GPU-1)\n',
-    '0, NVIDIA H100, 5 MiB\n', '# gpu   sm  mem\n# Idx    %    %\n    0   12    3\n',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    'text',
+    [
+        '\n==============NVSMI LOG==============\n\nTimestamp   : x\n',
+        '+-----+\n| NVIDIA-SMI 595.71.05    Driver Version: 595.71.05 |\n',
+        'Sat Nov 28 10:00:00 2026\n+---+\n| NVIDIA-SMI 470.57 |\n',
+        'index, name, memory.used [MiB]\n0, NVIDIA H100, 5 MiB\n',
+        'timestamp, name, utilization.gpu [%]\n2026/11/28 10:00:00.000, NVIDIA H100, 5 %\n',
+        '2026/11/28 10:00:00.000, NVIDIA H100, 5 %\n',
+        'GPU 0: NVIDIA H100 (UUID: GPU-1)\n',
+        '0, NVIDIA H100, 5 MiB\n',
+        '# gpu   sm  mem\n# Idx    %    %\n    0   12    3\n',
+    ],
+)
 @pytest.mark.parametrize('suffix', ['.txt', '.csv', '.toml'])
 def test_other_outputs_of_nvidia_smi_are_refused_with_advice(
     text: str, suffix: str, tmp_path: pathlib.Path
