@@ -472,8 +472,14 @@ PROCESS_METRICS: tuple[ProcessMetric, ...] = (
 
 #: Reasons for low clocks that have a field in nvidia-smi.
 CLOCK_EVENT_REASONS = (
-    *('gpu_idle', 'applications_clocks_setting', 'sw_power_cap', 'hw_slowdown', 'sync_boost'),
-    *('sw_thermal_slowdown', 'hw_thermal_slowdown', 'hw_power_brake_slowdown'),
+    'gpu_idle',
+    'applications_clocks_setting',
+    'sw_power_cap',
+    'hw_slowdown',
+    'sync_boost',
+    'sw_thermal_slowdown',
+    'hw_thermal_slowdown',
+    'hw_power_brake_slowdown',
 )
 
 #: All metrics and lists of devices by the name of the method.

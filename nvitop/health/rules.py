@@ -47,17 +47,37 @@ _Rule = Callable[[Case], Iterator[Finding]]
 
 #: Metrics without which a rule cannot judge: if reading one fails, the health is unknown.
 _NEEDED_METRICS = (
-    *('recovery_action', 'temperature', 'temperature_slowdown_threshold'),
-    *('max_temperature_threshold', 'clock_event_reasons', 'total_volatile_uncorrected_ecc_errors'),
-    *('remapped_rows_pending', 'remapped_rows_failure', 'remapping_banks_none'),
-    *('sram_threshold_exceeded', 'fabric_state', 'pcie_link_generation', 'pcie_link_width'),
-    *('max_pcie_link_generation', 'max_pcie_link_width', 'nvlink_link_count', 'nvlink_down_count'),
-    *('mig_mode', 'gpu_utilization', 'performance_state'),
+    'recovery_action',
+    'temperature',
+    'temperature_slowdown_threshold',
+    'max_temperature_threshold',
+    'clock_event_reasons',
+    'total_volatile_uncorrected_ecc_errors',
+    'remapped_rows_pending',
+    'remapped_rows_failure',
+    'remapping_banks_none',
+    'sram_threshold_exceeded',
+    'fabric_state',
+    'pcie_link_generation',
+    'pcie_link_width',
+    'max_pcie_link_generation',
+    'max_pcie_link_width',
+    'nvlink_link_count',
+    'nvlink_down_count',
+    'mig_mode',
+    'gpu_utilization',
+    'performance_state',
 )
 #: Metrics that the rules read, and the list of processes: some failures show only there.
 RULE_METRICS: tuple[str, ...] = (
     *_NEEDED_METRICS,
-    *('name', 'bus_id', 'memory_used', 'sm_clock', 'max_sm_clock', 'power_usage', 'power_limit'),
+    'name',
+    'bus_id',
+    'memory_used',
+    'sm_clock',
+    'max_sm_clock',
+    'power_usage',
+    'power_limit',
     PROCESSES,
 )
 _NVLINK_ERRORS = (
@@ -69,15 +89,27 @@ _NVLINK_ERRORS = (
 #: What a check measures in addition. It would take too long for each sample of the monitor.
 CHECK_METRICS: tuple[str, ...] = (
     *RULE_METRICS,
-    *('retired_pages_pending', 'retired_pages_single_bit_ecc', 'retired_pages_double_bit_ecc'),
-    *('inforom_checksum_validation', 'pcie_replays'),
+    'retired_pages_pending',
+    'retired_pages_single_bit_ecc',
+    'retired_pages_double_bit_ecc',
+    'inforom_checksum_validation',
+    'pcie_replays',
     *_NVLINK_ERRORS,
 )
 #: Metrics that lead to critical findings. A GPU that does not respond is one without them.
 CRITICAL_METRICS = (
-    *('name', 'recovery_action', 'total_volatile_uncorrected_ecc_errors', 'remapped_rows_failure'),
-    *('sram_threshold_exceeded', 'retired_pages_single_bit_ecc', 'retired_pages_double_bit_ecc'),
-    *('fabric_state', 'nvlink_link_count', 'nvlink_down_count', 'mig_mode', PROCESSES),
+    'name',
+    'recovery_action',
+    'total_volatile_uncorrected_ecc_errors',
+    'remapped_rows_failure',
+    'sram_threshold_exceeded',
+    'retired_pages_single_bit_ecc',
+    'retired_pages_double_bit_ecc',
+    'fabric_state',
+    'nvlink_link_count',
+    'nvlink_down_count',
+    'mig_mode',
+    PROCESSES,
 )
 _PROCESS_LISTS = frozenset({PROCESSES, GRAPHICS_PROCESSES, MPS_PROCESSES})
 #: Problems of other values lead to no finding, so that a verdict does not depend on what is shown.
@@ -515,8 +547,20 @@ def _unreadable(case: Case) -> Iterator[Finding]:
 
 _RULES_WITHOUT_VALUES: tuple[_Rule, ...] = (_unusable, announced)
 _RULES: tuple[_Rule, ...] = (
-    *(announced, _slow, _recovery, _temperature, _throttling, _memory, _inforom, _pcie),
-    *(_pcie_errors, _nvlink, _nvlink_errors, _fabric, _implausible, _unreadable),
+    announced,
+    _slow,
+    _recovery,
+    _temperature,
+    _throttling,
+    _memory,
+    _inforom,
+    _pcie,
+    _pcie_errors,
+    _nvlink,
+    _nvlink_errors,
+    _fabric,
+    _implausible,
+    _unreadable,
 )
 
 

@@ -59,18 +59,31 @@ COMPUTE_MODES = {'default': 0, 'exclusive-thread': 1, 'prohibited': 2, 'exclusiv
 DRIVER_MODELS = {'wddm': 0, 'wdm': 1, 'mcdm': 2}
 #: Bits of nvmlDeviceGetCurrentClocksEventReasons.
 CLOCK_EVENT_REASONS = {
-    'gpu-idle': 0x1, 'applications-clocks-setting': 0x2, 'sw-power-cap': 0x4, 'hw-slowdown': 0x8,
-    'sync-boost': 0x10, 'sw-thermal-slowdown': 0x20, 'hw-thermal-slowdown': 0x40,
-    'hw-power-brake-slowdown': 0x80, 'display-clock-setting': 0x100, 'board-limit': 0x200,
+    'gpu-idle': 0x1,
+    'applications-clocks-setting': 0x2,
+    'sw-power-cap': 0x4,
+    'hw-slowdown': 0x8,
+    'sync-boost': 0x10,
+    'sw-thermal-slowdown': 0x20,
+    'hw-thermal-slowdown': 0x40,
+    'hw-power-brake-slowdown': 0x80,
+    'display-clock-setting': 0x100,
+    'board-limit': 0x200,
     'reliability': 0x400,
-}  # fmt: skip
+}
 
 GPU_OPERATION_MODES = {'all-on': 0, 'compute': 1, 'low-double-precision': 2}
 ADDRESSING_MODES = {'none': 0, 'hmm': 1, 'ats': 2}
 RECOVERY_ACTIONS = {
-    'none': 0, 'gpu-reset': 1, 'node-reboot': 2, 'drain-p2p': 3, 'drain-and-reset': 4,
-    'recover-imex-domain': 5, 'bus-reset': 6, 'system-reboot': 7,
-}  # fmt: skip
+    'none': 0,
+    'gpu-reset': 1,
+    'node-reboot': 2,
+    'drain-p2p': 3,
+    'drain-and-reset': 4,
+    'recover-imex-domain': 5,
+    'bus-reset': 6,
+    'system-reboot': 7,
+}
 FABRIC_HEALTH = {'healthy': 1, 'unhealthy': 2, 'limited-capacity': 3}
 FABRIC_STATES = {'not-supported': 0, 'not-started': 1, 'in-progress': 2, 'completed': 3}
 #: Name of a return code of NVML, without ``NVML_ERROR_`` → its number.

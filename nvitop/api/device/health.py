@@ -21,16 +21,28 @@ _FIELD_NVLINK_STATE, _FIELD_RESET_STATUS, _FIELD_DRAIN_AND_RESET_STATUS = 165, 2
 _FIELD_INACTIVE_CORRECTABLE, _FIELD_INACTIVE_UNCORRECTABLE = 301, 302
 _NVLINK_INACTIVE = 0
 _RECOVERY_ACTIONS = {
-    0: 'None', 1: 'GPU Reset', 2: 'Node Reboot', 3: 'Drain P2P', 4: 'Drain and Reset',
-    5: 'Recover IMEX Domain', 6: 'Bus Reset', 7: 'System Reboot',
-}  # fmt: skip
+    0: 'None',
+    1: 'GPU Reset',
+    2: 'Node Reboot',
+    3: 'Drain P2P',
+    4: 'Drain and Reset',
+    5: 'Recover IMEX Domain',
+    6: 'Bus Reset',
+    7: 'System Reboot',
+}
 _ERRORS = {'corrected': _CORRECTED, 'uncorrected': _UNCORRECTED}
 _COUNTERS = {'volatile': _VOLATILE, 'aggregate': _AGGREGATE}
 #: Name → NVML's number of a memory location. DRAM was called device memory before Turing.
 ECC_LOCATIONS = {
-    'device_memory': 2, 'register_file': 3, 'l1_cache': 0, 'l2_cache': 1, 'texture_memory': 4,
-    'dram': 2, 'cbu': 6, 'sram': 7,
-}  # fmt: skip
+    'device_memory': 2,
+    'register_file': 3,
+    'l1_cache': 0,
+    'l2_cache': 1,
+    'texture_memory': 4,
+    'dram': 2,
+    'cbu': 6,
+    'sram': 7,
+}
 
 
 class RemappedRows(NamedTuple):

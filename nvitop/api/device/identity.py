@@ -16,20 +16,40 @@ from nvitop.basics.units import NA, NaType
 
 _OEM, _ECC, _POWER = range(3)
 _ARCHITECTURES = {
-    2: 'Kepler', 3: 'Maxwell', 4: 'Pascal', 5: 'Volta', 6: 'Turing', 7: 'Ampere', 8: 'Ada',
-    9: 'Hopper', 10: 'Blackwell', 13: 'Rubin',
-}  # fmt: skip
+    2: 'Kepler',
+    3: 'Maxwell',
+    4: 'Pascal',
+    5: 'Volta',
+    6: 'Turing',
+    7: 'Ampere',
+    8: 'Ada',
+    9: 'Hopper',
+    10: 'Blackwell',
+    13: 'Rubin',
+}
 #: Where a word begins in the name of an NVML function; ``BAR1`` and ``P2P`` are words.
 _WORD_START = r'(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])'
 #: NVML's number of a product brand → its name. The simulated driver has a table of its own, so that
 #: a wrong number here fails a test.
 BRANDS = {
-    1: 'Quadro', 2: 'Tesla', 3: 'NVS', 4: 'Grid', 5: 'GeForce', 6: 'Titan',
-    7: 'NVIDIA Virtual Applications', 8: 'NVIDIA Virtual PC', 9: 'NVIDIA Virtual Compute Server',
-    10: 'NVIDIA RTX Virtual Workstation', 11: 'NVIDIA Cloud Gaming', 12: 'Quadro RTX',
-    13: 'NVIDIA RTX', 14: 'NVIDIA', 15: 'GeForce RTX', 16: 'Titan RTX',
+    1: 'Quadro',
+    2: 'Tesla',
+    3: 'NVS',
+    4: 'Grid',
+    5: 'GeForce',
+    6: 'Titan',
+    7: 'NVIDIA Virtual Applications',
+    8: 'NVIDIA Virtual PC',
+    9: 'NVIDIA Virtual Compute Server',
+    10: 'NVIDIA RTX Virtual Workstation',
+    11: 'NVIDIA Cloud Gaming',
+    12: 'Quadro RTX',
+    13: 'NVIDIA RTX',
+    14: 'NVIDIA',
+    15: 'GeForce RTX',
+    16: 'Titan RTX',
     18: 'NVIDIA RTX Virtual Game Development',
-}  # fmt: skip
+}
 _LOST_NAMES = {'NVMLError_GpuIsLost': 'ERROR: GPU is Lost', 'NVMLError_Unknown': 'ERROR: Unknown'}
 _GETTER = 'nvmlDeviceGet'
 #: Beginnings of the getters whose first argument is not a device.

@@ -42,10 +42,15 @@ _FLAGS = {1: 'True', 2: 'False'}
 #: Position of a four-bit value in the same mask.
 _CONFIGURATION = 8
 _CONFIGURATIONS = {
-    1: 'None', 2: 'Incorrect System GUID', 3: 'Incorrect Chassis Serial Number', 4: 'No Partition',
-    5: 'Insufficient NVLinks', 6: 'Incompatible GPU Firmware', 7: 'Invalid Location',
+    1: 'None',
+    2: 'Incorrect System GUID',
+    3: 'Incorrect Chassis Serial Number',
+    4: 'No Partition',
+    5: 'Insufficient NVLinks',
+    6: 'Incompatible GPU Firmware',
+    7: 'Invalid Location',
     8: 'Invalid GPU State',
-}  # fmt: skip
+}
 #: All bits set, as in other structures of NVML for an unknown number.
 _UNKNOWN_NUMBER = 255
 _PEER_TYPES = {0: 'Direct Connected', 1: 'Switch Connected'}

@@ -124,9 +124,15 @@ class GpmMetrics(NamedTuple):
 
 #: Fields of GpmMetrics → numbers of NVML_GPM_METRIC_…, in percent.
 _PERCENTAGES = {
-    'graphics_active': 1, 'sm_active': 2, 'sm_occupancy': 3, 'tensor_active': 5, 'dram_active': 10,
-    'fp64_active': 11, 'fp32_active': 12, 'fp16_active': 13,
-}  # fmt: skip
+    'graphics_active': 1,
+    'sm_active': 2,
+    'sm_occupancy': 3,
+    'tensor_active': 5,
+    'dram_active': 10,
+    'fp64_active': 11,
+    'fp32_active': 12,
+    'fp16_active': 13,
+}
 #: Fields of GpmMetrics → numbers of NVML_GPM_METRIC_…, in MiB/s.
 _TRAFFIC = {'pcie_tx': 20, 'pcie_rx': 21, 'nvlink_tx': 61, 'nvlink_rx': 60}
 

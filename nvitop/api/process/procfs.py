@@ -27,9 +27,18 @@ UNREADABLE = (OSError, ValueError, IndexError)
 ZOMBIE = 'zombie'
 #: State letter of ``ps`` → psutil's ``STATUS_*``.
 STATUSES = {
-    b'R': 'running', b'S': 'sleeping', b'D': 'disk-sleep', b'T': 'stopped', b't': 'tracing-stop',
-    b'Z': ZOMBIE, b'X': 'dead', b'x': 'dead', b'W': 'waking', b'I': 'idle', b'P': 'parked',
-}  # fmt: skip
+    b'R': 'running',
+    b'S': 'sleeping',
+    b'D': 'disk-sleep',
+    b'T': 'stopped',
+    b't': 'tracing-stop',
+    b'Z': ZOMBIE,
+    b'X': 'dead',
+    b'x': 'dead',
+    b'W': 'waking',
+    b'I': 'idle',
+    b'P': 'parked',
+}
 
 _ENCODING = sys.getfilesystemencoding()
 #: Length at which the kernel truncates program names, in bytes.
