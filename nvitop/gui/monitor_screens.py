@@ -103,9 +103,8 @@ def _now(draw: Callable[[Buffer, AppState], None]) -> Callable[[Buffer, AppState
 
 def _long_commands(state: AppState) -> tuple[list[str], int]:
     columns = place_processes(state.view.columns, state.width, state.widths)
-    if not columns or columns[-1].column.name != 'command':
-        return [], 0
-    return [row.command or '' for row in state.rows], columns[-1].width
+    width = next((each.width for each in columns if each.column.name == 'command'), 0)
+    return [row.command or '' for row in state.rows] if width else [], width
 
 
 def _long_variables(state: AppState) -> tuple[list[str], int]:

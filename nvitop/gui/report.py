@@ -12,7 +12,7 @@ from nvitop.api.process.observed import names_above
 from nvitop.console.messages import Message
 from nvitop.console.options import Options
 from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
-from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths
+from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.model.device_rows import Folded, answers, device_rows
 from nvitop.gui.model.format import devices_text, format_timestamp, format_word
 from nvitop.gui.model.main_rows import DEVICE_FRAME, PROCESS_FRAME, MainRows, full_height
@@ -22,7 +22,7 @@ from nvitop.gui.render.buffer import CLASSIC, NARROWEST, Buffer
 from nvitop.gui.render.theme import DIM, ERROR, PLAIN, TITLE, WARNING, resolve_theme, theme_named
 from nvitop.gui.render.width import clip, safe, wrap
 from nvitop.gui.state.problems import count_problems, problem_lines
-from nvitop.gui.state.process_rows import Line, fold, group_by_job, labels_width, list_processes
+from nvitop.gui.state.process_rows import Line, fold, group_by_job, list_processes, list_widths
 from nvitop.gui.view.hints import simulated_badge
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.main import draw_panels
@@ -155,7 +155,7 @@ def draw_report(
     buf = Buffer(width, bottom + len(notes))
     draw_head(buf, tops)
     left_out = set() if shows_owner(view) else {'owner'}  # which are not looked up
-    widths = {**column_widths(sample.processes), 'gpu': labels_width(blocks)}
+    widths = list_widths(sample.processes, blocks)
     if view.columns == DEFAULT_COLUMNS:  # others were chosen
         if not any(p.gpu_idle_seconds for p in processes):
             left_out.add('idle')  # one sample shows no idle times

@@ -28,7 +28,7 @@ from nvitop.gui.state.problems import (
     missing_values,
     problem_lines,
 )
-from nvitop.gui.state.process_rows import build_tree, sort_processes, summarize_users, whole_devices
+from nvitop.gui.state.process_rows import build_tree, list_processes, summarize_users, whole_devices
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
@@ -66,7 +66,7 @@ PROCESSES = [
 def pids(sort: Sort) -> list[int]:
     shuffled = PROCESSES[:]
     random.Random(4).shuffle(shuffled)
-    return [p.key.pid for p in sort_processes(shuffled, sort)]
+    return [p.key.pid for p in list_processes(shuffled, ProcessFilter(), sort)]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_headings_of_users_show_the_order_and_a_click_changes_it() -> None:
     assert '▲MEM GiB' in lines_of(state)[2]
     for heading, arrow in (('▼PROCESSES', -1), ('▲PROCESSES', 1)):
         state = after(state, click_hit(state, 'column', 'processes'))
-        counts = [user.processes for user in listed_users(state)]
+        counts = [user.process_count for user in listed_users(state)]
         assert counts == sorted(counts, reverse=arrow < 0)
         assert heading in lines_of(state)[2]
     hits = draw_frame(state, History()).hits
@@ -144,7 +144,8 @@ def test_users_are_summed_on_the_host() -> None:
         process(2, 0, gpu_memory_bytes=70, cpu_percent=5.0, running_time_seconds=3600.0),
     )
     (user,) = summarize_users(rows)
-    assert user[-4:] == (16 << 20, 55.0, 3600.0, None)
+    assert (user.idle_memory_bytes, user.process_count, len(user.devices)) == (16 << 20, 2, 2)
+    assert (user.total.cpu_percent, user.total.running_time_seconds) == (55.0, 3600.0)
     assert summarize_users([rows[-1]])[0].idle_memory_bytes is None
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nvitop.basics.units import GiB
 from nvitop.gui.model.choices import GraphState, MainState, ProcessFilter, Screen, Sort, ViewState
-from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths
+from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.model.device_columns import DEVICE_COLUMNS, LINE_FACTS
 from nvitop.gui.model.device_rows import answers, device_rows, fold_free
 from nvitop.gui.model.main_rows import DEVICE_FRAME, MainRows, full_height, main_rows
@@ -23,7 +23,7 @@ from nvitop.gui.render.theme import PLAIN, Role, Style
 from nvitop.gui.state.app_state import AppState, ListPosition
 from nvitop.gui.state.events import Resized
 from nvitop.gui.state.lists import panel_rows, relist
-from nvitop.gui.state.process_rows import fold, group_by_job, job_key
+from nvitop.gui.state.process_rows import fold, group_by_job, job_key, list_widths, total_of
 from nvitop.gui.view.charts import Ruler
 from nvitop.gui.view.frame import draw_frame
 from nvitop.gui.view.panels import device
@@ -34,7 +34,7 @@ from nvitop.gui.view.text import draw_mono_bars
 from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.history import History
 from nvitop.sampling.types import PROCESSES, DeviceSample, Problem, ProcessSample, Sample
-from tests.gui.drawing import lines_of, lines_on, state_on
+from tests.gui.drawing import click_hit, lines_of, lines_on, state_on
 from tests.gui.driving import after, arrived, press, pressed, state_of
 from tests.gui.samples import GIB, MIB, SAMPLES, gpu, history_of, machine, mig, process
 
@@ -323,7 +323,7 @@ def process_panel(
     listed = ProcessView(
         lines,
         columns,
-        column_widths(sample.processes),
+        list_widths(sample.processes, blocks),
         len(sample.processes),
         len(blocks),
         len(sample.processes),
@@ -356,6 +356,7 @@ def test_keys_fold_tag_and_signal_a_job() -> None:
     own = tuple(row._replace(is_own=True) for row in rows)
     state = pressed(state_of(sample._replace(processes=own), 120, 60, ViewState()), 'Down')
     assert state.job == ('ann', 'slurm 42')
+    assert after(pressed(state, 'Esc'), click_hit(state, 'job', state.job)).job == state.job
     folded = pressed(state, 'Enter')
     assert ['▸' in line for line in lines_of(folded)].count(True) == 1
     assert lines_of(pressed(folded, 'Enter')) == lines_of(state)
@@ -379,6 +380,100 @@ def test_selected_process_of_a_job_that_is_folded_for_want_of_room_selects_the_j
     state = pressed(state_of(sample, 120, 60, ViewState()), 'Down', 'Down', 'Down')
     assert state.selected == rows[1].key
     assert after(state, Resized(80, 14)).job == ('ann', 'slurm 42')
+
+
+def test_job_counts_each_process_once_and_its_processes_show_what_differs() -> None:
+    sample, (first, second, *others) = ranks()
+    twin = first._replace(key=first.key._replace(device=second.key.device))
+    step = second._replace(owner=make_owner((Layer('slurm', '42', detail='1'),)))
+    _, _, heading, *lines, _, _ = process_panel(
+        sample._replace(processes=(first, twin, step, *others)), 120
+    ).lines()
+    assert re.match(
+        r'│▾ 0-3 ann +slurm 42 +4 procs +11\.0 .* python3 train.py --rank --bf16 ', heading
+    )
+    assert [line.split()[1] for line in lines] == ['0', '1', '1', '2', '3']
+    assert not re.search('ann|slurm|3h|train', ' '.join(lines))
+    sessions = (first._replace(owner=make_owner((Layer('session', f'{i}'),))) for i in (8, 9))
+    rows = [each._replace(key=each.key._replace(pid=i)) for i, each in enumerate(sessions)]
+    rows.append(others[-1])
+    _, _, heading, *lines, _ = process_panel(sample._replace(processes=tuple(rows)), 120).lines()
+    assert 'session' not in heading
+    assert ['session 8' in line for line in lines] == [True, False, False]
+
+
+def test_job_is_named_before_its_command_if_its_column_has_no_room() -> None:
+    sample, _ = ranks()
+    assert ' slurm 42 · train..' in process_panel(sample, 60, room=1).lines()[2]
+    assert '·' not in process_panel(sample, 120, room=1).lines()[2]
+
+
+def test_only_the_name_of_the_own_user_is_bold() -> None:
+    sample, _ = ranks()
+    for name in ('ann', 'bob', 'carol'):
+        buffer = process_panel(sample._replace(host=sample.host._replace(username=name)), 120)
+        spans = [span for y in range(2, buffer.height) for span in buffer.row(y)]
+        bold = {text for _, text, style in spans if style.bold and style.role is not Role.KEY}
+        assert bold == {name} - {'carol'}
+
+
+def test_sums_of_a_job_are_unknown_if_a_part_is_and_limited_to_a_whole_device() -> None:
+    device = gpu(0, 'A')
+    one = process(device, 1, 'x', gpu_sm_utilization_percent=80, host_memory_bytes=GIB)
+    one = one._replace(gpu_idle_seconds=900.0, is_own=True, is_outdated=True)
+    two = one._replace(
+        key=one.key._replace(pid=2),
+        is_own=False,
+        is_outdated=False,
+        gpu_idle_seconds=0.0,
+        running_time_seconds=9e9,
+    )
+    elsewhere = two._replace(key=two.key._replace(device=gpu(1, 'A').key))
+    total = total_of((one, two, elsewhere))
+    assert (total.gpu_sm_utilization_percent, total.gpu_memory_bytes) == (90, 30 * GIB)
+    assert (total.host_memory_bytes, total.running_time_seconds) == (2 * GIB, 9e9)
+    assert (total.gpu_idle_seconds, total.gpu_memory_percent) == (0.0, None)
+    assert not total.is_own
+    assert not total.is_outdated
+    unknown = one._replace(gpu_idle_seconds=None, gpu_memory_bytes=None, cpu_percent=None)
+    total = total_of((one, unknown, two))
+    assert (total.gpu_idle_seconds, total.gpu_memory_bytes, total.cpu_percent) == (None,) * 3
+
+
+def test_commands_have_room_before_host_memory() -> None:
+    sample, _ = ranks()
+    for width in range(79, 161):
+        heading = process_panel(sample, width, room=1).lines()[1]
+        assert '%MEM' not in heading or width - heading.index('COMMAND') >= 20
+    assert '%MEM' in heading
+
+
+def test_lists_scroll_to_the_last_process_and_to_the_end_of_its_command() -> None:
+    state = state_of(SAMPLES['processes200'], 80, 24)
+    last = str(state.rows[-1].key.pid)
+    assert last not in '\n'.join(lines_of(state))
+    (line,) = [line for line in lines_of(pressed(state, 'End', '$')) if last in line]
+    assert '..' in line
+    assert line.endswith(' 200 │')
+    title = lines_of(pressed(state, 'o', 'm'))
+    assert any(' by %MEM▼ ' in line for line in title)
+    assert not any(' by %CPU' in line for line in lines_of(pressed(state, 'o', 'c')))
+
+
+def test_processes_that_exited_or_are_no_longer_listed_are_dim() -> None:
+    device = gpu(0, 'A', current_driver_model='WDDM')
+    rows = (
+        process(device, 1, 'x', username='ann', gpu_memory_bytes=None),
+        process(device, 2, 'x', username='bob', status='gone'),
+        process(device, 3, 'x', username='eve', is_outdated=True),
+    )
+    buffer = process_panel(machine(device, processes=rows), 120)
+    assert 'WDDM' in buffer.lines()[2]
+    assert [style_of(buffer, row.username or '').role for row in rows] == [
+        Role.TEXT,
+        Role.DIM,
+        Role.DIM,
+    ]
 
 
 def test_idle_memory_is_amber() -> None:

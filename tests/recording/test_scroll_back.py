@@ -123,7 +123,7 @@ def test_users_of_the_scroll_back_are_listed_after_their_processes_exited() -> N
     assert app.state.gpu_times == {'ann': (1800.0, 0.0), 'bob': (1800.0, 0.0)}
     show(app, machine.sample(10), machine.sample(10))
     bob = listed_users(app.state)[1]
-    assert (bob.name, bob.processes, bob.devices, bob.gpu_times) == ('bob', 0, (), (1800.0, 0.0))
+    assert (bob.name, bob.processes, bob.devices, bob.gpu_times) == ('bob', (), (), (1800.0, 0.0))
     press(app, 'U')
     lines = draw_frame(app.state, app.history).lines()
     (line,) = (line for line in lines if line.split()[1:2] == ['bob'])

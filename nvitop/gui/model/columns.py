@@ -7,7 +7,7 @@ The tables of other lists are in ``device_columns.py`` and next to their screens
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Callable, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, Mapping, Sequence
 
 from nvitop.basics.units import NA
 from nvitop.gui.model import format as fmt
@@ -21,26 +21,18 @@ from nvitop.sampling.types import HostProcessSample, ProcessSample
 if TYPE_CHECKING:
     from nvitop.owner.types import Owner
 
-_Text = Callable[[ProcessSample, Optional[str]], str]
-
+_Text = Callable[[ProcessSample, int], str]
 
 #: Text of a value that a device reported before it stopped responding.
 _UNKNOWN = '?'
 
 
-def _gpu_memory(process: ProcessSample, driver_model: str | None) -> str:
-    is_wddm = driver_model == 'WDDM' and process.gpu_memory_bytes is None
-    return 'WDDM' if is_wddm else fmt.format_gib_count(process.gpu_memory_bytes)
-
-
 def _of_device(text_of: _Text) -> _Text:
     """Format a value of the device, which is unknown if it no longer lists the process."""
-    return lambda process, driver_model: (
-        _UNKNOWN if process.is_outdated else text_of(process, driver_model)
-    )
+    return lambda process, width: _UNKNOWN if process.is_outdated else text_of(process, width)
 
 
-def _command(process: ProcessSample | HostProcessSample, _: str | None = None) -> str:
+def _command(process: ProcessSample | HostProcessSample, _: int = 0) -> str:
     return fmt.format_command(process.command, process.status, name=process.name)
 
 
@@ -48,19 +40,19 @@ def _command(process: ProcessSample | HostProcessSample, _: str | None = None) -
 TYPES = 'C compute, G graphics, X both, M MPS client'
 
 # fmt: off
-#: Columns of the process panel. Text: of a :class:`ProcessSample` on a device with this driver model.
+#: Columns of the process panel. Text: of a :class:`ProcessSample`, for the width; jobs have other texts for some.
 COLUMNS: tuple[Column, ...] = (
-    Column('gpu', 'GPU', (5,), 'GPU index (GPU:MIG)', lambda row, _: row.key.device.label,
+    Column('gpu', 'GPU', (3,), 'GPU index (GPU:MIG)', lambda row, _: row.key.device.label,
            order='natural', source='NVML index, PCI bus order'),
     Column('user', 'USER', (7, 16), 'user who runs it', lambda row, _: fmt.format_user(row.username),
            align='<', order='username', rank=1, source='psutil `username`'),
-    Column('owner', 'JOB', (10, 24, 40), 'job, pod, container, unit or session that it belongs to', lambda row, _: owner_text(row),
+    Column('owner', 'JOB', (10, 16, 24, 40), 'job, pod, container, unit or session that it belongs to', lambda row, _: owner_text(row),
            align='<', gap=2, order='owner', rank=6, source='`/proc/PID/cgroup`, see [Owners of processes](owners.md)'),
     Column('pid', 'PID', (7,), 'process ID', lambda row, _: str(row.key.pid),
            order='pid', source='`nvmlDeviceGetComputeRunningProcesses`, `…Graphics…`, `…MPSCompute…`'),
     Column('type', '', (1,), f'use of the GPU: {TYPES}', lambda row, _: fmt.format_process_type(row.type),
            align='<', rank=2, source='the lists that contain the process'),
-    Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory of the process', _of_device(_gpu_memory),
+    Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory of the process', _of_device(lambda row, _: fmt.format_gib_count(row.gpu_memory_bytes)),
            order='gpu_memory', unit='B', source='the same lists (`usedGpuMemory`)'),
     Column('gpu_memory_percent', '%GPUMEM', (7,), 'GPU memory in percent of device memory', _of_device(lambda row, _: fmt.format_tenths(row.gpu_memory_percent)),
            rank=11, unit='%', source='`MEM GiB` / `memory_total`'),
@@ -84,7 +76,7 @@ COLUMNS: tuple[Column, ...] = (
            rank=13, source='psutil `create_time`'),
     Column('time', 'TIME', (4,), 'running time', lambda row, _: fmt.format_age(row.running_time_seconds),
            gap=2, order='time', rank=4, source='current time − psutil `create_time`'),
-    Column('command', 'COMMAND', (14, 24, 0), 'command line', _command,
+    Column('command', 'COMMAND', (14, 20, 24, 0), 'command line', _command,
            align='<', gap=2, source='psutil `cmdline`, quoted for a shell'),
 )
 #: Columns of the tree. Text: of a line with a :class:`HostProcessSample`, for the width.
@@ -121,6 +113,13 @@ DEFAULT_COLUMNS: tuple[str, ...] = (
 )
 
 
+#: The marks of a line before its columns, and an empty cell before the border.
+_MARKS = Column('marks', '', (2,), '', lambda *_: '')
+_EDGE = Column('edge', '', (1,), '', lambda *_: '', gap=0)
+#: Width from which commands have enough room for %MEM next to them.
+_COMMAND = 20
+
+
 def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
     """Return the widths of the widest values in columns of the process panel that grow.
 
@@ -153,7 +152,15 @@ def _owner_text(owner: Owner) -> str:
 def place_processes(
     names: Sequence[str], width: int, widths: Mapping[str, int]
 ) -> tuple[Placed, ...]:
-    cells = Cells(1, width - 2 - (width >= CLASSIC))
+    """Place columns inside the borders of the panel, after the marks of the lines."""
     if tuple(names) != DEFAULT_COLUMNS:  # chosen columns stay
         widths = {name: widest or 4 for name, widest in widths.items()}
-    return place([COLUMNS_BY_NAME[name] for name in names], cells, widths)
+    columns = [_MARKS, *(COLUMNS_BY_NAME[name] for name in names)]
+    if width >= CLASSIC:
+        columns.append(_EDGE)
+    columns[1] = columns[1]._replace(gap=int(columns[1].align == '<'))
+    placed = place(columns, Cells(1, width - 2), widths)
+    if any(each.column.name == 'command' and each.width < _COMMAND for each in placed):
+        columns = [column for column in columns if column.name != 'memory']
+        placed = place(columns, Cells(1, width - 2), widths)
+    return placed

@@ -7,7 +7,7 @@ from typing import Any, Callable, Collection, Iterable, Mapping
 
 from nvitop.basics.text import contains
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
-from nvitop.gui.model.columns import TREE_COLUMNS, column_widths
+from nvitop.gui.model.columns import TREE_COLUMNS
 from nvitop.gui.model.device_columns import device_widths
 from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.model.format import devices_text
@@ -31,11 +31,11 @@ LIST_ORDERS: dict[Screen, tuple[Order, ...]] = {
     Screen.USERS: (
         Order('gpu-memory', 'g', 'MEM GiB', None),
         Order('user', 'u', 'USER', lambda row: row.name, is_descending=False),
-        Order('processes', 'p', 'PROCESSES', lambda row: row.processes),
+        Order('processes', 'p', 'PROCESSES', lambda row: row.process_count),
         Order('idle-memory', 'i', 'HELD GiB', lambda row: row.idle_memory_bytes),
-        Order('sm', 's', '%SM', lambda row: row.mean_sm_percent),
-        Order('cpu', 'c', '%CPU', lambda row: row.cpu_percent),
-        Order('oldest', 't', 'OLDEST', lambda row: row.running_seconds),
+        Order('sm', 's', '%SM', lambda row: row.total.gpu_sm_utilization_percent),
+        Order('cpu', 'c', '%CPU', lambda row: row.total.cpu_percent),
+        Order('oldest', 't', 'OLDEST', lambda row: row.total.running_time_seconds),
         Order('hours', 'h', 'USED h', lambda row: row.gpu_times and row.gpu_times[0]),
     ),
     Screen.PROBLEMS: (
@@ -55,18 +55,7 @@ def list_sort(state: AppState, screen: Screen) -> Sort:
 
 def sorted_lines(state: AppState, screen: Screen, lines: Iterable[Any]) -> tuple[Any, ...]:
     name, reverse = list_sort(state, screen)
-    return in_order(lines, _order(screen, name), reverse=reverse)
-
-
-def in_order(lines: Iterable[Any], order: Order, *, reverse: bool) -> tuple[Any, ...]:
-    """Return lines in an order. Lines without a value are last."""
-    rows = tuple(lines)
-    if order.value is None:
-        return rows[::-1] if reverse else rows
-    values = [(order.value(row), row) for row in rows]
-    known = [(value, row) for value, row in values if value is not None]
-    known.sort(key=lambda pair: pair[0], reverse=order.is_descending != reverse)
-    return (*(row for _, row in known), *(row for value, row in values if value is None))
+    return process_rows.in_order(lines, _order(screen, name), reverse=reverse)
 
 
 def order_arrow(state: AppState, screen: Screen) -> str:
@@ -127,7 +116,7 @@ def relist(state: AppState) -> AppState:
     blocks = process_rows.group_by_job(rows, state.sort)
     devices = device_rows(state.shown, state.found)
     # Those of all processes, so that columns do not move while rows are filtered.
-    widths = {**column_widths(processes), 'gpu': process_rows.labels_width(blocks)}
+    widths = process_rows.list_widths(processes, blocks)
     return state._replace(
         rows=rows,
         blocks=blocks,
@@ -253,7 +242,7 @@ def tree_columns(state: AppState) -> tuple[Placed, ...]:
     return place(TREE_COLUMNS, Cells(0, state.width), state.tree_widths)
 
 
-def listed_users(state: AppState) -> tuple[process_rows.UserSummary, ...]:
+def listed_users(state: AppState) -> tuple[process_rows.Group, ...]:
     """Return the users or owners, users with their GPU time if it is known.
 
     Unless a filter is set, users who have no process now are among them.
@@ -265,7 +254,8 @@ def listed_users(state: AppState) -> tuple[process_rows.UserSummary, ...]:
         users = tuple(user._replace(gpu_times=times.pop(user.name, (0.0, 0.0))) for user in users)
         if not (state.query or state.main.selected_device or state.main.filter != ProcessFilter()):
             absent = (
-                process_rows.summarize(name, ())._replace(gpu_times=t) for name, t in times.items()
+                process_rows.group_of((name or '', ''), ())._replace(gpu_times=t)
+                for name, t in times.items()
             )
             users = (*users, *(user for user in absent if any(user.gpu_times or ())))
     return sorted_lines(state, Screen.USERS, users)

@@ -3,11 +3,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Collection, Iterable, Mapping, NamedTuple, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    NamedTuple,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
 from nvitop.basics.text import contains, filter_words, is_named, name_in_quotes, split_word
 from nvitop.gui.model.choices import ProcessFilter, Sort
-from nvitop.gui.model.columns import owner_text
+from nvitop.gui.model.columns import column_widths, owner_text
 from nvitop.gui.model.format import join_labels, special_command
 from nvitop.health.states import is_idle_holder
 from nvitop.sampling.types import (
@@ -19,6 +29,8 @@ from nvitop.sampling.types import (
     Sample,
 )
 
+#: The device of processes on the host.
+_NO_DEVICE = DeviceKey(-1)
 #: Processes on devices by PID and start time.
 Uses = Mapping[Tuple[int, float], Sequence[ProcessSample]]
 #: A parsed filter: a prefix (``''`` if there is none) and a word for each part.
@@ -92,21 +104,15 @@ def matches(process: ProcessSample, query: Query) -> bool:
 
 def matches_host_process(process: HostProcessSample, query: Query, uses: Uses) -> bool:
     """Whether a process of the tree matches, by itself or as a process on a device."""
-    rows = uses.get((process.pid, process.start_time), ())
-    return any(matches(row, query) for row in rows) or all(
-        _has_host_part(process, prefix, word) for prefix, word in query
+    alone = ProcessSample(
+        ProcessKey(process.pid, process.start_time, _NO_DEVICE),
+        status=process.status,
+        username=process.username,
+        name=process.name,
+        command=process.command,
     )
-
-
-def _has_host_part(process: HostProcessSample, prefix: str, word: str) -> bool:
-    if prefix == 'user':
-        return is_named(process.username, word)
-    if prefix == 'pid':
-        return str(process.pid).startswith(word)
-    special = special_command(process.status, process.name)
-    texts = (process.command, process.username, special)
-    is_in_text = word == str(process.pid) or any(contains(text, word) for text in texts)
-    return not prefix and is_in_text
+    rows = uses.get((process.pid, process.start_time), ())
+    return any(matches(row, query) for row in (*rows, alone))
 
 
 def filter_processes(processes: Iterable[ProcessSample], query: Query) -> tuple[ProcessSample, ...]:
@@ -117,6 +123,7 @@ def filter_processes(processes: Iterable[ProcessSample], query: Query) -> tuple[
 
 #: Values to compare in turn; ``None`` if not available.
 Values = Tuple[object, ...]
+T = TypeVar('T')
 
 
 #: Names of orders by text.
@@ -197,33 +204,30 @@ def is_descending(sort: Sort) -> bool:
     return ORDERS_BY_NAME[sort.order].is_descending != sort.reverse
 
 
-def order_key(sort: Sort) -> Callable[[ProcessSample], list[object]]:
-    """Return the key to sort processes by. Unavailable values come last in both directions."""
-    values = ORDERS_BY_NAME[sort.order].value
-    assert values is not None
-    descending = is_descending(sort)
-    last = not descending
+def in_order(lines: Iterable[T], order: Order, *, reverse: bool) -> tuple[T, ...]:
+    """Return lines in an order. Those without a value are last in both directions."""
+    rows, value_of = tuple(lines), order.value
+    if value_of is None:
+        return rows[::-1] if reverse else rows
+    is_descending = order.is_descending != reverse
 
-    def key(process: ProcessSample) -> list[object]:
+    def key(line: T) -> list[object]:
         # A flat list is fast to compare, and all processes are compared after each measurement. The
         # flag before each value decides between missing and available ones, so that 0 is compared
         # with 0 only.
         flat: list[object] = []
-        for value in values(process):
+        found = value_of(line)
+        for value in found if isinstance(found, tuple) else (found,):
             if value is None:
-                flat += (last, 0)
+                flat += (not is_descending, 0)
             elif value.__class__ is bool:
                 # Processes that exited stay last in both directions.
-                flat += (not last, value != descending)
+                flat += (is_descending, value != is_descending)
             else:
-                flat += (not last, value)
+                flat += (is_descending, value)
         return flat
 
-    return key
-
-
-def sort_processes(processes: Iterable[ProcessSample], sort: Sort) -> list[ProcessSample]:
-    return sorted(processes, key=order_key(sort), reverse=is_descending(sort))
+    return tuple(sorted(rows, key=key, reverse=is_descending))
 
 
 def is_listed(process: ProcessSample, wanted: ProcessFilter) -> bool:
@@ -240,7 +244,7 @@ def list_processes(
     """Return the rows of the process panel: the processes that match the filter, sorted."""
     if wanted != ProcessFilter():
         processes = [process for process in processes if is_listed(process, wanted)]
-    return tuple(sort_processes(processes, sort))
+    return in_order(processes, ORDERS_BY_NAME[sort.order], reverse=sort.reverse)
 
 
 class TreeRow(NamedTuple):
@@ -269,45 +273,29 @@ def build_tree(processes: Iterable[HostProcessSample]) -> tuple[TreeRow, ...]:
     between two reads can cause, are broken so that every process has a line.
     """
     by_pid = {process.pid: process for process in processes}
-    children: dict[int, list[HostProcessSample]] = {}
-    roots = []
+    children: dict[int | None, list[HostProcessSample]] = {}
     for process in by_pid.values():
-        if process.parent_pid in by_pid and process.parent_pid != process.pid:
-            assert process.parent_pid is not None
-            children.setdefault(process.parent_pid, []).append(process)
-        else:
-            roots.append(process)
+        is_root = process.parent_pid not in by_pid or process.parent_pid == process.pid
+        children.setdefault(None if is_root else process.parent_pid, []).append(process)
     rows: list[TreeRow] = []
     seen: set[int] = set()
-    for root in sorted(roots, key=lambda process: process.pid):
-        _add(root, children, rows, seen)
-    for process in sorted(by_pid.values(), key=lambda process: process.pid):
-        _add(process, children, rows, seen)
+    # After the roots, all others again: those of a cycle have not been reached.
+    for roots in (children.get(None, ()), by_pid.values()):
+        # Lines to add, and the branches before their children, the next one last: a long chain of
+        # processes would exceed the recursion limit.
+        stack = [(TreeRow(root, '', 0), '') for root in sorted(roots, key=lambda each: -each.pid)]
+        while stack:
+            row, stem = stack.pop()
+            if row.process.pid in seen:
+                continue
+            seen.add(row.process.pid)
+            rows.append(row)
+            below = sorted(children.get(row.process.pid, ()), key=_sibling_order, reverse=True)
+            below = [child for child in below if child.pid not in seen]
+            for i, child in enumerate(below):
+                branch, rest = ('├─ ', '│  ') if i else ('└─ ', '   ')
+                stack.append((TreeRow(child, stem + branch, row.depth + 1), stem + rest))
     return tuple(rows)
-
-
-def _add(
-    root: HostProcessSample,
-    children: dict[int, list[HostProcessSample]],
-    rows: list[TreeRow],
-    seen: set[int],
-) -> None:
-    """Add a root and its descendants. A long chain of processes would exceed the recursion limit."""
-    stack = [TreeRow(root, '', 0)]
-    stems = ['']
-    while stack:
-        row = stack.pop()
-        stem = stems.pop()
-        if row.process.pid in seen:
-            continue
-        seen.add(row.process.pid)
-        rows.append(row)
-        below = sorted(children.get(row.process.pid, ()), key=_sibling_order, reverse=True)
-        below = [child for child in below if child.pid not in seen]
-        for i, child in enumerate(below):
-            is_last = i == 0
-            stack.append(TreeRow(child, stem + ('└─ ' if is_last else '├─ '), row.depth + 1))
-            stems.append(stem + ('   ' if is_last else '│  '))
 
 
 def subtree(rows: Sequence[TreeRow], index: int) -> tuple[TreeRow, ...]:
@@ -315,27 +303,6 @@ def subtree(rows: Sequence[TreeRow], index: int) -> tuple[TreeRow, ...]:
     while end < len(rows) and rows[end].depth > rows[index].depth:
         end += 1
     return tuple(rows[index:end])
-
-
-class UserSummary(NamedTuple):
-    """The processes of one user, or of one owner, on all devices."""
-
-    #: ``None`` for processes whose user or owner is unknown.
-    name: str | None
-    processes: int
-    devices: tuple[DeviceKey, ...]
-    #: ``None`` if the memory of any process is unknown.
-    gpu_memory_bytes: int | None
-    #: Mean over devices of the sum over processes with a known utilization.
-    mean_sm_percent: float | None
-    #: Memory of idle processes; ``None`` if it is unknown which are idle.
-    idle_memory_bytes: int | None = None
-    #: Sum of the known CPU usage, in percent of one core.
-    cpu_percent: float | None = None
-    #: The longest running time.
-    running_seconds: float | None = None
-    #: Seconds × GPUs used and held idle; ``None``: unknown.
-    gpu_times: tuple[float, float] | None = None
 
 
 def is_on(device: DeviceKey, selected: DeviceKey) -> bool:
@@ -375,65 +342,7 @@ def unknown_among(devices: Iterable[DeviceKey], sample: Sample) -> list[DeviceKe
     return [key for key in unknown_devices(sample) if any(is_on(each, key) for each in devices)]
 
 
-def summarize_users(
-    processes: Iterable[ProcessSample], *, by_owner: bool = False
-) -> tuple[UserSummary, ...]:
-    """Return the users or owners, most GPU memory first. A process on two devices counts once.
-
-    The steps of a job are one owner.
-    """
-    groups: dict[str | None, list[ProcessSample]] = {}
-    for process in processes:
-        groups.setdefault(_group(process, by_owner=by_owner), []).append(process)
-    summaries = [summarize(name, rows) for name, rows in groups.items()]
-    summaries.sort(key=lambda row: (row.name is None, -(row.gpu_memory_bytes or 0), row.name or ''))
-    return tuple(summaries)
-
-
-def _group(process: ProcessSample, *, by_owner: bool) -> str | None:
-    if not by_owner:
-        return process.username
-    return None if process.owner is None else process.owner.group
-
-
-def processes_of(
-    processes: Iterable[ProcessSample], name: str | None, *, by_owner: bool
-) -> list[ProcessSample]:
-    return [process for process in processes if _group(process, by_owner=by_owner) == name]
-
-
-def mean_over_devices(processes: Iterable[ProcessSample], field: str) -> float | None:
-    """Return the mean over devices of the sum over their processes with a known value."""
-    sums: dict[DeviceKey, float] = {}
-    for process in processes:
-        value = getattr(process, field)
-        if value is not None:
-            device = process.key.device
-            sums[device] = min(100.0, sums.get(device, 0.0) + value)
-    return sum(sums.values()) / len(sums) if sums else None
-
-
-def summarize(name: str | None, rows: Sequence[ProcessSample]) -> UserSummary:
-    memory = [row.gpu_memory_bytes for row in rows]
-    known = [size for size in memory if size is not None]
-    # A process has the same values of the host on all its devices.
-    hosts = {(row.key.pid, row.key.start_time): row for row in rows}.values()
-    cpu = [row.cpu_percent for row in hosts if row.cpu_percent is not None]
-    times = [row.running_time_seconds for row in hosts if row.running_time_seconds is not None]
-    idle = [row for row in rows if row.gpu_idle_seconds is not None]
-    return UserSummary(
-        name,
-        len(hosts),
-        tuple(sorted({row.key.device for row in rows})),
-        sum(known) if len(known) == len(memory) else None,
-        mean_over_devices(rows, 'gpu_sm_utilization_percent'),
-        sum(row.gpu_memory_bytes or 0 for row in idle if is_idle_holder(row)) if idle else None,
-        sum(cpu) if cpu else None,
-        max(times, default=None),
-    )
-
-
-#: The user and the job, ``''`` for processes that belong to none.
+#: A user and a job, each ``''`` if there is none or if the processes of any are meant.
 JobKey = Tuple[str, str]
 #: Maximum width of the GPUs of a job.
 _MOST_LABELS = 11
@@ -441,19 +350,86 @@ _MOST_LABELS = 11
 _MOST_PROGRAMS = 2
 
 
-class JobGroup(NamedTuple):
-    """Several processes of one job, or of one user without a job."""
+class Group(NamedTuple):
+    """The processes of a user, of a job, or of a user in a job, on all devices."""
 
     key: JobKey
     processes: tuple[ProcessSample, ...]
     #: Sums over the processes, with the key and the command of the first one.
     total: ProcessSample
-    #: Whether all of them have the same owner, such as a session.
-    has_one_owner: bool
+    #: Seconds × GPUs used and held idle; ``None``: unknown.
+    gpu_times: tuple[float, float] | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The job, or the user if it has none; ``None`` if neither is known."""
+        return self.key[1] or self.key[0] or None
 
     @property
     def devices(self) -> tuple[DeviceKey, ...]:
         return tuple(sorted({process.key.device for process in self.processes}))
+
+    @property
+    def labels(self) -> str:
+        return join_labels(key.label for key in self.devices)
+
+    @property
+    def process_count(self) -> int:
+        """Number of processes; one on two devices counts once."""
+        return len({process.key[:2] for process in self.processes})
+
+    @property
+    def counted(self) -> str:
+        return f'{self.process_count} procs'
+
+    @property
+    def has_one_owner(self) -> bool:
+        """Whether all processes belong to the same job, or to the same session or the like."""
+        return bool(self.key[1]) or len({process.owner for process in self.processes}) == 1
+
+    @property
+    def idle_memory_bytes(self) -> int | None:
+        """Memory of idle processes; ``None`` if it is unknown which are idle."""
+        known = [row for row in self.processes if row.gpu_idle_seconds is not None]
+        sizes = [row.gpu_memory_bytes or 0 for row in known if is_idle_holder(row)]
+        return sum(sizes) if known else None
+
+
+def group_of(key: JobKey, processes: Sequence[ProcessSample]) -> Group:
+    return Group(key, tuple(processes), total_of(processes))
+
+
+def group_by(
+    processes: Iterable[ProcessSample], key_of: Callable[[ProcessSample], JobKey]
+) -> list[Group]:
+    groups: dict[JobKey, list[ProcessSample]] = {}
+    for process in processes:
+        groups.setdefault(key_of(process), []).append(process)
+    return [group_of(key, group) for key, group in groups.items()]
+
+
+def summarize_users(
+    processes: Iterable[ProcessSample], *, by_owner: bool = False
+) -> tuple[Group, ...]:
+    """Return the users or owners, most GPU memory first. The steps of a job are one owner."""
+    groups = group_by(processes, _owner_key if by_owner else _user_key)
+    memory = {group.key: group.total.gpu_memory_bytes or 0 for group in groups}
+    groups.sort(key=lambda row: (row.name is None, -memory[row.key], row.name or ''))
+    return tuple(groups)
+
+
+def _user_key(process: ProcessSample) -> JobKey:
+    return process.username or '', ''
+
+
+def _owner_key(process: ProcessSample) -> JobKey:
+    return '', '' if process.owner is None else process.owner.group
+
+
+def job_key(process: ProcessSample) -> JobKey:
+    owner = process.owner
+    job = '' if owner is None or owner.is_plain else owner.group
+    return process.username or '', job
 
 
 class Line(NamedTuple):
@@ -462,7 +438,7 @@ class Line(NamedTuple):
     #: A process, or the sums of a job.
     process: ProcessSample
     #: The job that the line is about, or that the process is listed below.
-    job: JobGroup | None = None
+    job: Group | None = None
     is_job: bool = False
     #: Whether the processes of the job are hidden.
     is_folded: bool = False
@@ -478,26 +454,17 @@ class Line(NamedTuple):
 
 def group_by_job(processes: Sequence[ProcessSample], sort: Sort) -> tuple[tuple[Line, ...], ...]:
     """Return the lines of each job, unfolded, in the order of the list; a single process is one line."""
-    groups: dict[JobKey, list[ProcessSample]] = {}
-    for process in processes:
-        groups.setdefault(job_key(process), []).append(process)
-    blocks: list[tuple[Line, ...]] = []
-    for key, group in groups.items():
-        if len(group) == 1:
-            blocks.append((Line(group[0]),))
-            continue
-        has_one_owner = all(process.owner == group[0].owner for process in group)
-        job = JobGroup(key, tuple(group), total_of(group), has_one_owner)
-        blocks.append((Line(job.total, job, is_job=True), *(Line(each, job) for each in group)))
-    key_of = order_key(sort)
-    blocks.sort(key=lambda lines: key_of(lines[0].process), reverse=is_descending(sort))
-    return tuple(blocks)
-
-
-def job_key(process: ProcessSample) -> JobKey:
-    owner = process.owner
-    job = '' if owner is None or owner.is_plain else owner.group
-    return process.username or '', job
+    blocks = [
+        (Line(job.total, job, is_job=True), *(Line(each, job) for each in job.processes))
+        if len(job.processes) > 1
+        else (Line(job.processes[0]),)
+        for job in group_by(processes, job_key)
+    ]
+    order = ORDERS_BY_NAME[sort.order]
+    value_of = order.value
+    assert value_of is not None
+    of_block = order._replace(value=lambda lines: value_of(lines[0].process))
+    return in_order(blocks, of_block, reverse=sort.reverse)
 
 
 def fold(
@@ -521,36 +488,47 @@ def fold(
 #: Values of a job: means over devices of the sum over its processes, and sums over its processes.
 _MEANS = tuple(f'gpu_{what}_utilization_percent' for what in ('sm', 'memory', 'encoder', 'decoder'))
 _SUMS = ('cpu_percent', 'memory_percent', 'host_memory_bytes')
+#: What a user without processes has of the first one.
+_NOTHING = ProcessSample(ProcessKey(0, 0.0, _NO_DEVICE))
 
 
 def total_of(processes: Sequence[ProcessSample]) -> ProcessSample:
-    first = processes[0]
+    """Return the sums over processes as one process; a value that is unknown of any of them is unknown."""
+    first = processes[0] if processes else _NOTHING
     # A process has the same values of the host on all its devices.
-    hosts = list({process.key[:2]: process for process in processes}.values())
+    hosts = {process.key[:2]: process for process in processes}.values()
     idle = [p.gpu_idle_seconds for p in processes if p.gpu_idle_seconds is not None]
     times = [p.running_time_seconds for p in hosts if p.running_time_seconds is not None]
-    means = {field: mean_over_devices(processes, field) for field in _MEANS}
-    values: dict[str, Any] = {
-        field: None if mean is None else round(mean) for field, mean in means.items()
-    }
-    values.update((field, _sum([getattr(p, field) for p in hosts])) for field in _SUMS)
+    values: dict[str, Any] = {field: _mean_over_devices(processes, field) for field in _MEANS}
+    values.update((field, _sum(getattr(p, field) for p in hosts)) for field in _SUMS)
     return first._replace(
         status=first.status if len({process.status for process in processes}) == 1 else 'running',
         is_own=all(process.is_own for process in processes),
         is_outdated=all(process.is_outdated for process in processes),
-        gpu_memory_bytes=_sum([process.gpu_memory_bytes for process in processes]),
+        gpu_memory_bytes=_sum(process.gpu_memory_bytes for process in processes),
         gpu_memory_percent=None,
         running_time_seconds=max(times, default=None),
         # A job is as idle as the process that used its device last.
-        gpu_idle_seconds=None if len(idle) < len(processes) else min(idle),
+        gpu_idle_seconds=None if len(idle) < len(processes) else min(idle, default=None),
         is_idle_longer=all(process.is_idle_longer for process in processes),
         **values,
     )
 
 
-def _sum(values: Sequence[Any]) -> Any:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+def _mean_over_devices(processes: Iterable[ProcessSample], field: str) -> int | None:
+    """Return the mean over devices of the sum over their processes with a known value."""
+    sums: dict[DeviceKey, float] = {}
+    for process in processes:
+        value = getattr(process, field)
+        if value is not None:
+            device = process.key.device
+            sums[device] = min(100.0, sums.get(device, 0.0) + value)
+    return round(sum(sums.values()) / len(sums)) if sums else None
+
+
+def _sum(found: Iterable[Any]) -> Any:
+    values = list(found)
+    return None if None in values else sum(values)
 
 
 def common_words(commands: Sequence[str]) -> tuple[str, list[str]]:
@@ -571,8 +549,12 @@ def common_words(commands: Sequence[str]) -> tuple[str, list[str]]:
     return text or commands[0], rest if text else list(commands)
 
 
-def labels_width(blocks: Sequence[Sequence[Line]]) -> int:
-    """Return the width of the GPUs of the job with most of them, and of the mark before them."""
+def list_widths(
+    processes: Sequence[ProcessSample], blocks: Sequence[Sequence[Line]]
+) -> dict[str, int]:
+    """Return the widths of the widest values of processes, and of the jobs in the lines."""
     jobs = [block[0].job for block in blocks if block[0].job is not None]
-    widths = [len(join_labels(key.label for key in job.devices)) for job in jobs]
-    return 2 + min(_MOST_LABELS, max(widths, default=0))
+    widths = column_widths(processes)
+    widths['gpu'] = min(_MOST_LABELS, max((len(job.labels) for job in jobs), default=1))
+    widths['pid'] = max([widths['pid'], *(len(job.counted) for job in jobs)])
+    return widths

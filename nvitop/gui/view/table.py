@@ -82,15 +82,33 @@ def draw_table(
         if len(column.sizes) > 1 and column.sizes[-1]
     }
     placed = place(columns, Cells(area.x, area.width), {**widths, **(wanted or {})})
+    marked = None if cursor is None else cursor - first
+    draw_placed(
+        buf, area, placed, shown, style_of=style_of, cursor=marked, order=order, arrow=arrow
+    )
+    return placed
+
+
+def draw_placed(
+    buf: Buffer,
+    area: Rect,
+    placed: Sequence[Placed],
+    rows: Sequence[Any],
+    *,
+    style_of: Callable[[Any], Style] = lambda _: PLAIN,
+    cursor: int | None = None,
+    order: str = '',
+    arrow: str = '',
+) -> None:
+    """Draw a table with all its rows in columns that have their places."""
     draw_headings(buf, area.y, placed, order, arrow)
-    for number, row in enumerate(shown, first):
-        y = area.y + 1 + number - first
+    for number, row in enumerate(rows):
+        y = area.y + 1 + number
         style = style_of(row)
         for each in placed:
             draw_cell(buf, each.x, y, each, each.column.text(row, each.width), style)
         if number == cursor:
             buf.restyle(Rect(area.x, y, area.width, 1), back=Role.SELECTED)
-    return placed
 
 
 def content_width(content: Content) -> int:

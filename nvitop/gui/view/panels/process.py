@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import AbstractSet, Mapping, NamedTuple, Sequence
 
 from nvitop.basics.text import contains
@@ -10,12 +11,12 @@ from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.model.table import Item, Placed
+from nvitop.gui.model.table import Column, Item, Placed
 from nvitop.gui.render.buffer import Buffer, Rect
-from nvitop.gui.render.theme import DIM, PLAIN, TAGGED, TITLE, WARNING, Role, Style
+from nvitop.gui.render.theme import DIM, OWN, PLAIN, TAGGED, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
 from nvitop.gui.state.process_rows import JobKey, Line, common_words, is_descending, unknown_devices
-from nvitop.gui.view.table import draw_cell, draw_headings
+from nvitop.gui.view.table import Content, draw_placed
 from nvitop.gui.view.text import draw_border, draw_rule, draw_uprights
 from nvitop.health.states import HELD_SECONDS
 from nvitop.sampling.types import (
@@ -58,21 +59,28 @@ def unknown_note(sample: Sample) -> tuple[str, ...]:
     return (text, count, 'unreadable') if unknown else ()
 
 
-def no_processes_message(sample: Sample) -> str:
-    """Return the message of a list without processes; GPUs that do not respond may have some."""
+def empty_message(total: int | None, limits: Limits, sample: Sample) -> str:
+    """Return why a list of processes is empty; ``total`` is their number, if known, without limits."""
+    if total is None:
+        return 'Looking for processes ...'
+    if total and limits.is_only_device:
+        return f'No process is running on {limits.text}'
+    if total:
+        return f'No match: {total} process{"" if total == 1 else "es"} hidden by {limits.text}'
+    return _no_processes(sample) + (' (in WSL)' if sample.host.wsl else '')
+
+
+def _no_processes(sample: Sample) -> str:
+    """Return that no process was found; GPUs that do not respond may have some."""
     silent = sum(device.is_silent for device in sample.devices)
-    if (
-        sample.devices
-        and not silent
-        and not {d.key for d in sample.devices} - {*unknown_devices(sample)}
-    ):
-        return 'Running processes are unknown'
     no_driver = any(row.subject == 'driver' and row.is_failure for row in sample.problems)
     if silent == len(sample.devices) and (silent or no_driver):
         return 'No GPU is responding: running processes are unknown'
-    if not silent:
-        return 'No process is running on a GPU'
-    return 'No process is running on the GPUs that respond'
+    if silent:
+        return 'No process is running on the GPUs that respond'
+    if sample.devices and {*unknown_devices(sample)}.issuperset(d.key for d in sample.devices):
+        return 'Running processes are unknown'
+    return 'No process is running on a GPU'
 
 
 class Limits(NamedTuple):
@@ -91,11 +99,12 @@ class Limits(NamedTuple):
     @property
     def text(self) -> str:
         """The limits for messages."""
-        if self.options == ProcessFilter():
-            if self.device is not None:
-                return f'{"the filter and " if self.query else ""}GPU {self.device.label}'
-            return 'the filter'
-        return _options_text(self.options) + (' and the filter' if self.query else '')
+        limits = [
+            _options_text(self.options) if self.options != ProcessFilter() else '',
+            'the filter' if self.query else '',
+            f'GPU {self.device.label}' if self.device is not None else '',
+        ]
+        return ' and '.join(filter(None, limits)) or 'the filter'
 
 
 def _options_text(options: ProcessFilter) -> str:
@@ -109,20 +118,10 @@ def _options_text(options: ProcessFilter) -> str:
     return safe(text) if is_short else 'the options'
 
 
-def no_match_message(total: int, limits: Limits) -> str:
-    """Return the message of a list if none of ``total`` processes matches the limits."""
-    if limits.is_only_device:
-        return f'No process is running on {limits.text}'
-    return f'No match: {total} process{"" if total == 1 else "es"} hidden by {limits.text}'
-
-
-#: Marks the other rows of the selected process, left of the GPU.
-_SAME_PROCESS = '='
-_SAME_STYLE = Style(Role.TEXT, bold=True, blink=True)
-#: Marks of a job whose processes are hidden or listed below, left of the GPUs.
+#: Marks the other rows of the selected process.
+_SAME_PROCESS = ('=', Style(Role.TEXT, bold=True, blink=True))
+#: Mark of a job whose processes are hidden or listed below.
 _FOLDED, _UNFOLDED = '▸', '▾'
-#: Mark of text that has been scrolled sideways.
-_CUT = '..'
 
 
 class ProcessView(NamedTuple):
@@ -158,151 +157,141 @@ def draw_processes(
 ) -> None:
     """Draw the panel; its top border closes that above, which has vertical lines in these columns."""
     ends = (0, area.width - 1)
-    columns = place_processes(listed.columns, area.width, listed.widths)
+    placed = place_processes(listed.columns, area.width, listed.widths)
     room = max(0, area.height - 3)
     first = max(0, min(listed.scroll_y, len(listed.lines) - room))
     lines = listed.lines[first : first + room]
-    order = '' if listed.is_report and listed.sort == Sort() else listed.sort.order
-    title = _title(listed, first, len(lines), columns)
+    title = _title(listed, first, len(lines), placed)
     unknown = unknown_note(sample)
     warnings = [Item(unknown, DIM if unknown == NO_LISTS else WARNING)] if unknown else []
     draw_border(buf, area.y, above, ends, title, [*warnings, *listed.notes])
     for y in range(area.y + 1, area.bottom - 1):
         draw_uprights(buf, y, ends)
     if area.height > 1 and listed.total:
-        draw_headings(buf, area.y + 1, columns, order, _arrow(listed.sort))
-    models = {device.key: device.current_driver_model for device in sample.devices}
-    commands = _commands(lines, columns, listed)
-    for y, (line, command) in enumerate(zip(lines, commands), area.y + 2):
-        model = models.get(line.process.key.device)
-        _draw_line(buf, Rect(0, y, area.width, 1), columns, line, listed, sample, model, command)
+        columns = line_columns([each.column for each in placed], lines, sample, listed)
+        draw_placed(
+            buf,
+            area.inset(1, 1),
+            [each._replace(column=column) for each, column in zip(placed, columns)],
+            lines,
+            style_of=lambda line: _line_style(line, listed),
+            cursor=next((i for i, each in enumerate(lines) if each.key == listed.selected), None),
+            order='' if listed.is_report and listed.sort == Sort() else listed.sort.order,
+            arrow=_arrow(listed.sort),
+        )
+    for y, line in enumerate(lines, area.y + 2):
+        buf.hit(Rect(1, y, area.width - 2, 1), 'job' if line.is_job else 'process', line.key)
     if not listed.lines and area.height > 2:
-        message = clip(_empty_message(listed, sample), area.width - 4)
+        message = clip(empty_message(listed.total, listed.limits, sample), area.width - 4)
         # Headings stay while a filter hides all processes.
         buf.write(2, area.y + 1 + bool(listed.total), message, DIM)
     if area.height > 1:
         draw_rule(buf, area.bottom - 1, ends, ())
 
 
-def _draw_line(
-    buf: Buffer,
-    area: Rect,
-    columns: Sequence[Placed],
-    line: Line,
-    listed: ProcessView,
-    sample: Sample,
-    model: str | None,
-    command: str,
-) -> None:
-    process, job = line.process, line.job
-    is_child = job is not None and not line.is_job
-    tagged = [each.key in listed.tagged for each in line.processes]
-    is_tagged = bool(tagged) and all(tagged)
-    style = row_style(process, is_tagged=is_tagged)
-    if line.is_job and not line.is_folded and style == PLAIN:
-        style = PLAIN._replace(bold=True)
-    buf.hit(area.inset(1, 0), 'process' if not line.is_job else 'job', line.key)
-    is_held = (process.gpu_idle_seconds or 0) >= HELD_SECONDS
-    is_own = process.is_own and not sample.host.is_superuser
-    x, y = 1, area.y
-    for each in columns:
-        name = each.column.name
-        if (
-            job is not None
-            and is_child
-            and (name == 'user' or (name == 'owner' and (job.key[1] or job.has_one_owner)))
-        ):
-            continue
-        text = _text(each, line, model, command)
-        if is_child and job is not None and name == 'time':
-            text = '' if text == each.column.text(job.total, model) else text
-        if name == 'command' and listed.scroll_x:
-            text = clip_scrolled(text, listed.scroll_x, each.width)
-        cell = style
-        if style.role is Role.TEXT:
-            if name == 'user' and is_own and process.username == sample.host.username:
-                cell = Style(Role.USER, bold=True)
-            elif name in ('idle', 'gpu_memory') and is_held:
-                cell = WARNING
-        if name == 'pid' and line.is_job:
-            _draw_count(buf, y, columns, each, line, cell)
-        else:
-            draw_cell(buf, each.x, y, each, text, cell)
-    if is_tagged:
-        buf.write(area.x, y, TAG, TAGGED)
+def _is_tagged(line: Line, listed: ProcessView) -> bool:
+    return all(process.key in listed.tagged for process in line.processes)
+
+
+def _line_style(line: Line, listed: ProcessView) -> Style:
+    return row_style(line.process, is_tagged=_is_tagged(line, listed))
+
+
+def line_columns(
+    columns: Sequence[Column], lines: Sequence[Line], sample: Sample, listed: ProcessView
+) -> list[Column]:
+    """Return the columns with the texts of lines: the sums of jobs, and what differs among their processes."""
+    wddm = {device.key for device in sample.devices if device.current_driver_model == 'WDDM'}
+    names_jobs = not any(column.name == 'owner' for column in columns)
+
+    @functools.lru_cache(maxsize=None)
+    def commands(width: int) -> dict[object, str]:
+        return _commands(lines, width, listed, names_jobs=names_jobs)
+
+    def text(column: Column, line: Line, width: int) -> Content:
+        name, process = column.name, line.process
+        if name == 'marks':
+            return _marks(line, listed)
+        if name == 'command':
+            return clip_scrolled(commands(width)[line.key], listed.scroll_x, width)
+        own = _job_text(line, name)
+        if own is not None:
+            return own
+        found = str(column.text(process, width))
+        if name == 'gpu_memory' and found == fmt.NOT_AVAILABLE and process.key.device in wddm:
+            return 'WDDM'
+        if name == 'time' and line.job is not None and not line.is_job:
+            return '' if found == column.text(line.job.total, width) else found
+        if _line_style(line, listed) != PLAIN:
+            return found
+        if name == 'user' and process.username and process.username == sample.host.username:
+            return ((clip(found, width), OWN),)
+        if name in ('idle', 'gpu_memory') and (process.gpu_idle_seconds or 0) >= HELD_SECONDS:
+            return ((found, WARNING),)
+        return found
+
+    return [column._replace(text=functools.partial(text, column)) for column in columns]
+
+
+def _job_text(line: Line, name: str) -> str | None:
+    """Return what a job or one of its processes has in a column; ``None`` if the same as any process."""
+    job = line.job
+    if job is None:
+        return None
+    if name == 'owner':
+        if job.has_one_owner:
+            return safe(job.key[1]) or None if line.is_job else ''
+        return '' if line.is_job else None
+    if not line.is_job:
+        return '' if name == 'user' else None
+    if name == 'gpu':
+        return job.labels
+    if name == 'pid':
+        return job.counted
+    return '' if name == 'type' else None
+
+
+def _marks(line: Line, listed: ProcessView) -> Content:
+    """Return the mark of a job, or of another row of the selected process; and that of a tag."""
+    mark, selected = (' ', PLAIN), listed.selected
     if line.is_job:
-        mark = _FOLDED if line.is_folded else _UNFOLDED
-        buf.write(x, y, mark, Style(Role.KEY, bold=True))
-    elif (  # the selected process on another device
-        isinstance(listed.selected, ProcessKey)
-        and process.key != listed.selected
-        and process.key[:2] == listed.selected[:2]
-    ):
-        buf.write(x, y, _SAME_PROCESS, _SAME_STYLE)
-    if line.key == listed.selected:
-        buf.restyle(area.inset(1, 0), back=Role.SELECTED)
+        mark = (_FOLDED if line.is_folded else _UNFOLDED, Style(Role.KEY, bold=True))
+    elif line.key[:2] == (selected or ())[:2] and line.key != selected:
+        mark = _SAME_PROCESS
+    return (mark, (TAG, TAGGED) if _is_tagged(line, listed) else (' ', PLAIN))
 
 
-def _text(placed: Placed, line: Line, model: str | None, command: str) -> str:
-    name = placed.column.name
-    if name == 'command':
-        return command
-    if line.is_job and line.job is not None:
-        if name == 'gpu':
-            return fmt.join_labels(key.label for key in line.job.devices)
-        if name == 'owner' and line.job.key[1]:
-            return safe(line.job.key[1])
-        if name == 'owner' and not line.job.has_one_owner:
-            return ''
-        if name == 'type':
-            return ''
-    return str(placed.column.text(line.process, model))
+def _commands(
+    lines: Sequence[Line], width: int, listed: ProcessView, *, names_jobs: bool
+) -> dict[object, str]:
+    """Return the command of each line by its key: of a process of a job what differs, and short enough.
 
-
-def _draw_count(
-    buf: Buffer, y: int, columns: Sequence[Placed], pid: Placed, line: Line, style: Style
-) -> None:
-    """Draw the number of processes of a job in the columns of the PID and the type."""
-    count = len({process.key[:2] for process in line.processes})
-    after = next((each for each in columns if each.column.name == 'type'), pid)
-    left = [each for each in columns if each.right <= pid.x]
-    # The text to the left may be shorter than its column.
-    before = left[-1].x + cell_width(_text(left[-1], line, None, '')) if left else 1
-    right = after.right if after.x == pid.right + after.column.gap else pid.right
-    forms = (f'{count} procs', f'×{count}')
-    text = next((form for form in forms if len(form) < right - before), forms[-1])
-    buf.write(right - cell_width(text), y, text, style)
-
-
-def _commands(lines: Sequence[Line], columns: Sequence[Placed], listed: ProcessView) -> list[str]:
-    """Return the command of each line on the screen: of a process of a job what differs, and short enough."""
+    A job without a column of its own is named before its command.
+    """
     text_of = COLUMNS_BY_NAME['command'].text
-    differing: dict[JobKey, tuple[str, dict[ProcessKey, str]]] = {}
-    texts = []
+    whole: dict[object, str] = {}
     for line in lines:
         if line.job is None:
-            texts.append(text_of(line.process, None))
-            continue
-        if line.job.key not in differing:
-            members = line.job.processes
-            shared, rest = common_words([text_of(process, None) for process in members])
-            keys = [process.key for process in members]
-            differing[line.job.key] = shared, dict(zip(keys, rest))
-        shared, rest_of = differing[line.job.key]
-        texts.append(shared if line.is_job else rest_of[line.process.key])
-    if not columns or columns[-1].column.name != 'command' or listed.scroll_x:
-        return texts
-    width = columns[-1].width
-    whole = list(texts)
-    long = [i for i, text in enumerate(texts) if len(text) > width and text.isascii()]
-    for i, text in zip(long, fmt.brief_commands([texts[i] for i in long], width)):
-        texts[i] = text
-    for i, text in enumerate(whole):
-        cut = [word for word in listed.searched if not contains(clip(texts[i], width), word)]
+            whole[line.key] = text_of(line.process, width)
+        elif line.job.key not in whole:
+            members, job = line.job.processes, line.job.key[1]
+            shared, rest = common_words([text_of(process, width) for process in members])
+            if names_jobs and job:
+                shared = f'{safe(job)} · {fmt.what_runs(shared)}'
+            whole[line.job.key] = shared
+            whole.update(zip([process.key for process in members], rest))
+    whole = {line.key: whole[line.key] for line in lines}
+    if listed.scroll_x:
+        return whole
+    long = [key for key, text in whole.items() if len(text) > width and text.isascii()]
+    brief = fmt.brief_commands([whole[key] for key in long], width)
+    texts = {**whole, **dict(zip(long, brief))}
+    for key, text in whole.items():
+        cut = [word for word in listed.searched if not contains(clip(texts[key], width), word)]
         word = next((word for word in cut if contains(text, word)), '')
         if word:
             before = text.lower().find(word.lower())
-            texts[i] = clip_scrolled(text, max(0, cell_width(text[:before]) - width // 3), width)
+            texts[key] = clip_scrolled(text, max(0, cell_width(text[:before]) - width // 3), width)
     return texts
 
 
@@ -333,11 +322,3 @@ def _title(
 
 def _arrow(sort: Sort) -> str:
     return '▼' if is_descending(sort) else '▲'
-
-
-def _empty_message(listed: ProcessView, sample: Sample) -> str:
-    if listed.total is None:
-        return 'Looking for processes ...'
-    if listed.total:
-        return no_match_message(listed.total, listed.limits)
-    return no_processes_message(sample) + (' (in WSL)' if sample.host.wsl else '')

@@ -58,7 +58,7 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         len(sample.processes) if sample.sequence else None,
         0 if state.view.flat else len(state.blocks),
         len(state.rows),
-        Limits(main.filter, state.query, main.selected_device),
+        limits_of(state),
         state.sort,
         state.job or selected,
         main.tagged,
@@ -68,6 +68,10 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         searched=state.searched_words,
     )
     draw_panels(buf, panel, sample, shown, listed)
+
+
+def limits_of(state: AppState) -> Limits:
+    return Limits(state.main.filter, state.query, state.main.selected_device)
 
 
 def ruler_of(state: AppState, history: History) -> Ruler:

@@ -11,21 +11,14 @@ from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, TAGGED, Style
 from nvitop.gui.render.width import clip_scrolled
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lists import tree_columns
+from nvitop.gui.state.lists import tree_columns, uses_of_devices
 from nvitop.gui.state.navigation import lines_layout, shown_scroll_x, tree_tags
-from nvitop.gui.state.process_rows import TreeRow
+from nvitop.gui.state.process_rows import TreeRow, total_of
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.panels.process import (
-    TAG,
-    Limits,
-    no_match_message,
-    no_processes_message,
-    row_style,
-    unknown_note,
-)
+from nvitop.gui.view.panels.process import TAG, empty_message, row_style, unknown_note
+from nvitop.gui.view.screens.main import limits_of
 from nvitop.gui.view.table import Content, draw_table
 from nvitop.gui.view.text import BORDER, draw_message
-from nvitop.sampling.types import ProcessSample
 
 #: Minimum width of a command that is shortened.
 _BRIEF = 10
@@ -47,19 +40,15 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
         branches = max(0, len(row.prefix) - scroll_x)
         return ((line[:branches], BORDER), (line[branches:], style_of(row)))
 
-    on_gpus: dict[tuple[int, float], list[ProcessSample]] = {}
-    for process in state.shown.processes:
-        on_gpus.setdefault(process.key[:2], []).append(process)
+    totals = {key: total_of(uses) for key, uses in uses_of_devices(state).items()}
 
     def memory(row: TreeRow, _: int) -> Content:
-        sizes = [each.gpu_memory_bytes for each in on_gpus.get(row.key, ())]
-        known = [size for size in sizes if size is not None]
-        return format_gib_count(sum(known) if known else None) if sizes else ''
+        total = totals.get(row.key)
+        return '' if total is None else format_gib_count(total.gpu_memory_bytes)
 
     def busy(row: TreeRow, _: int) -> Content:
-        percents = [each.gpu_sm_utilization_percent for each in on_gpus.get(row.key, ())]
-        known = [percent for percent in percents if percent is not None]
-        return format_count(sum(known) / len(known) if known else None) if percents else ''
+        total = totals.get(row.key)
+        return '' if total is None else format_count(total.gpu_sm_utilization_percent)
 
     texts = {'gpu_memory': memory, 'sm': busy, 'command': command}
     draw_table(
@@ -86,16 +75,11 @@ def _titles(state: AppState, rows: tuple[TreeRow, ...]) -> tuple[str, ...]:
 
 
 def _empty_message(state: AppState) -> str:
-    if state.shown.host_processes:
-        return no_match_message(
-            len(state.shown.host_processes),
-            Limits(state.main.filter, state.query, state.main.selected_device),
-        )
-    if state.frozen is not None:
+    total = len(state.shown.host_processes)
+    if not total and state.frozen is not None:
         return f'Paused before the tree was measured{state.with_key("z", " ({}: resume)")}'
-    if state.shown.processes or not state.shown.sequence:
-        return 'Looking for processes ...'
-    return no_processes_message(state.shown)
+    is_looking = not total and (state.shown.processes or not state.shown.sequence)
+    return empty_message(None if is_looking else total, limits_of(state), state.shown)
 
 
 def _brief_commands(rows: Sequence[TreeRow], width: int) -> dict[tuple[int, float], str]:

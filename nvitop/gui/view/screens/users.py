@@ -8,32 +8,26 @@ from typing import Mapping, Sequence
 
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.model.columns import COLUMNS_BY_NAME, owner_text
+from nvitop.gui.model.columns import COLUMNS_BY_NAME
 from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, HEADING, IDLE, OWN, PLAIN, WARNING, Role, Style
-from nvitop.gui.render.width import safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import list_sort, listed_users, order_arrow
 from nvitop.gui.state.navigation import lines_layout
-from nvitop.gui.state.process_rows import UserSummary, processes_of
+from nvitop.gui.state.process_rows import Group, Line
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.panels.device import draw_histories
-from nvitop.gui.view.panels.process import (
-    Limits,
-    no_match_message,
-    no_processes_message,
-    unknown_note,
-)
-from nvitop.gui.view.screens.main import ruler_of
+from nvitop.gui.view.panels.process import ProcessView, empty_message, line_columns, unknown_note
+from nvitop.gui.view.screens.main import limits_of, ruler_of
 from nvitop.gui.view.table import Content, draw_cell, draw_table
 from nvitop.gui.view.text import draw_message, draw_section
 from nvitop.health.states import HELD_SECONDS, IDLE_RULE
 from nvitop.sampling.history import History
-from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
+from nvitop.sampling.types import DeviceKey
 
 #: User or owner, and device → memory in bytes.
 Usage = Mapping['tuple[str | None, DeviceKey]', float]
@@ -47,41 +41,41 @@ _DETAILS = ('gpu', 'pid', 'type', 'owner', 'gpu_memory', 'idle', 'sm', 'command'
 _WITH_HISTORIES = 8
 
 
-def _name(user: UserSummary, width: int) -> str:
+def _name(user: Group, width: int) -> str:
     return 'unknown' if user.name is None else fmt.format_user(user.name, width)
 
 
-def _hours(user: UserSummary, at: int) -> str:
+def _hours(user: Group, at: int) -> str:
     return '' if user.gpu_times is None else f'{user.gpu_times[at] / 3600:.2f}'
 
 
-def _idle_memory(user: UserSummary, _: int) -> Content:
+def _idle_memory(user: Group, _: int) -> Content:
     size = user.idle_memory_bytes
     return '' if size == 0 else ((fmt.format_gib_count(size), WARNING if size else DIM),)
 
 
 # fmt: off
-#: Columns. Text: of a :class:`UserSummary`, for the width.
+#: Columns. Text: of a :class:`~nvitop.gui.state.process_rows.Group`, for the width.
 USER_COLUMNS: tuple[Column, ...] = (
     Column('user', 'USER', (7, 16, 32), 'user who runs the processes', _name,
            align='<', gap=0, order='user', source='psutil `username`'),
-    Column('processes', 'PROCESSES', (9,), 'GPU processes, each counted once', lambda row, _: fmt.format_count(row.processes),
+    Column('processes', 'PROCESSES', (9,), 'GPU processes, each counted once', lambda row, _: fmt.format_count(row.process_count),
            rank=5, order='processes', unit='count', source='PIDs of the process rows'),
     Column('devices', 'GPU', (7, 14), 'GPUs they run on; with enough room a map of the memory on each GPU', lambda row, _: devices_text(row.devices) if row.devices else '',
            align='<', gap=2, source='NVML index, PCI bus order'),
-    Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory of all processes', lambda row, _: fmt.format_gib_count(row.gpu_memory_bytes),
+    Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory of all processes', lambda row, _: fmt.format_gib_count(row.total.gpu_memory_bytes),
            gap=2, order='gpu-memory', unit='B', source='sum of `MEM GiB`'),
     Column('idle_memory', 'HELD GiB', (8,), f'GPU memory of processes that have run {IDLE_RULE}', _idle_memory,
            rank=1, order='idle-memory', unit='B', source=f'sum of `MEM GiB` where `IDLE` is at least {HELD_SECONDS / 60:.0f} minutes'),
-    Column('sm', '%SM', (5,), 'time that their kernels ran, in percent; mean of these devices', lambda row, _: fmt.format_count(row.mean_sm_percent),
+    Column('sm', '%SM', (5,), 'time that their kernels ran, in percent; mean of these devices', lambda row, _: fmt.format_count(row.total.gpu_sm_utilization_percent),
            order='sm', unit='%', source='sum of `%SM` on each device'),
     Column('hours', 'USED h', (7,), 'GPU-hours used in the scroll-back, or on the day of a recording', lambda row, _: _hours(row, 0),
            rank=2, order='hours', unit='h', source='`nvitop usage`'),
     Column('idle_hours', 'IDLE h', (7,), 'GPU-hours held idle in that time', lambda row, _: _hours(row, 1),
            rank=3, unit='h', source='`nvitop usage`'),
-    Column('cpu', '%CPU', (6,), 'CPU time of all processes, in percent of one core', lambda row, _: fmt.format_count(row.cpu_percent),
+    Column('cpu', '%CPU', (6,), 'CPU time of all processes, in percent of one core', lambda row, _: fmt.format_count(row.total.cpu_percent),
            rank=6, order='cpu', unit='% of a core', source='sum of `%CPU`'),
-    Column('oldest', 'OLDEST', (6,), 'running time of the process that was started first', lambda row, _: fmt.format_age(row.running_seconds),
+    Column('oldest', 'OLDEST', (6,), 'running time of the process that was started first', lambda row, _: fmt.format_age(row.total.running_time_seconds),
            rank=4, order='oldest', source='highest `TIME`'),
 )
 # fmt: on
@@ -100,12 +94,8 @@ def draw_users(buf: Buffer, state: AppState, history: History) -> None:
     users, cursor = layout.lines, layout.line
     _draw_title(buf, state, len(users))
     if not users:
-        is_known = state.shown.sequence
-        text = no_processes_message(state.shown) if is_known else 'Looking for processes ...'
-        if state.shown.processes:
-            limits = Limits(state.main.filter, state.query, state.main.selected_device)
-            text = no_match_message(len(state.shown.processes), limits)
-        draw_message(buf, layout.area, text, DIM)
+        total = len(state.shown.processes) if state.shown.sequence else None
+        draw_message(buf, layout.area, empty_message(total, limits_of(state), state.shown), DIM)
         return
     devices = [row for row in state.devices if not row.is_divided]
     columns = _columns(state, users, devices, buf.width)
@@ -142,14 +132,14 @@ def draw_users(buf: Buffer, state: AppState, history: History) -> None:
 
 
 def _columns(
-    state: AppState, users: Sequence[UserSummary], devices: Sequence[GpuRow], width: int
+    state: AppState, users: Sequence[Group], devices: Sequence[GpuRow], width: int
 ) -> list[Column]:
     """Return the columns, with a map of the memory on each GPU if there is room for all GPUs."""
     has_hours = any(user.gpu_times is not None for user in users)
     has_map = bool(devices) and len(devices) * _GPU_CELLS + _OTHER_CELLS <= width
     usage: dict[tuple[str | None, DeviceKey], float] = {}
     for user in users:
-        for process in processes_of(state.rows, user.name, by_owner=state.sums_by_owner):
+        for process in user.processes:
             key = user.name, process.key.device
             usage[key] = usage.get(key, 0.0) + (process.gpu_memory_bytes or 0)
     columns: list[Column] = []
@@ -174,7 +164,7 @@ def _columns(
     return columns
 
 
-def _share(row: GpuRow, usage: Usage, user: UserSummary, width: int) -> Content:
+def _share(row: GpuRow, usage: Usage, user: Group, width: int) -> Content:
     """Return the part of the memory of a GPU that a user has, as a bar."""
     used, total = usage.get((user.name, row.device.key)), row.device.info.memory_total_bytes
     if used is None:
@@ -193,42 +183,22 @@ def _draw_detail(
     buf: Buffer,
     area: Rect,
     state: AppState,
-    user: UserSummary,
+    user: Group,
     devices: Sequence[GpuRow],
     history: History,
 ) -> None:
-    rows: list[ProcessSample] = processes_of(state.rows, user.name, by_owner=state.sums_by_owner)
+    lines = [Line(process) for process in user.processes[: area.height]]
     where = f' on {devices_text(user.devices)}' if user.devices else ''
-    count = f'{user.processes} process{"" if user.processes == 1 else "es"}'
+    count = f'{user.process_count} process{"" if user.process_count == 1 else "es"}'
     draw_section(buf, area.y, f'{_name(user, 32)}: {count}{where}')
     body = area.inset(0, 1, 0, 0)
     shown = [row.device for row in devices if row.device.key in user.devices]
     graphs = min(len(shown), (body.height - 3) // 2) if body.height >= _WITH_HISTORIES else 0
     room = body.height - (graphs + 2 if graphs else 0)
-    table, below = body.split_top(min(room, 1 + len(rows)) if graphs else room)
+    table, below = body.split_top(min(room, 1 + len(lines)) if graphs else room)
     # A click on their headings does not sort them.
     columns = [COLUMNS_BY_NAME[name]._replace(order='') for name in _DETAILS]
-    # The job, without the step of a process: as above and on the main screen.
-    job = _DETAILS.index('owner')
-    columns[job] = columns[job]._replace(
-        text=lambda row, _: owner_text(row) if row.owner is None else safe(row.owner.group)
-    )
-    idle = _DETAILS.index('idle')
-    idle_text, text_of = columns[idle].text, columns[-1].text
-
-    def idle_time(row: ProcessSample, width: int) -> Content:
-        is_held = (row.gpu_idle_seconds or 0) >= HELD_SECONDS
-        return ((str(idle_text(row, width)), WARNING if is_held else PLAIN),)
-
-    columns[idle] = columns[idle]._replace(text=idle_time)
-
-    @functools.lru_cache(maxsize=None)
-    def commands(width: int) -> dict[ProcessKey, str]:
-        texts = [str(text_of(row, None)) for row in rows]
-        return dict(zip([row.key for row in rows], fmt.brief_commands(texts, width)))
-
-    columns[-1] = columns[-1]._replace(text=lambda row, width: commands(width)[row.key])
-    draw_table(buf, table, columns, rows)
+    draw_table(buf, table, line_columns(columns, lines, state.shown, ProcessView()), lines)
     if not graphs:
         return
     names = devices_text([device.key for device in shown[:graphs]])
