@@ -99,10 +99,10 @@ def _explain(code: int) -> str:
         for path in [*glob.glob('/dev/nvidia[0-9]*'), '/dev/nvidiactl']
         if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK)
     ]
-    what, advices = _EXPLANATIONS.get(kind, ('', {'': '{advice}'}))
+    advices = _ADVICE.get(kind, {'': '{advice}'})
     if kind == _errors.LIBRARY_NOT_FOUND and loaded and where not in advices:
         where = 'module'
-    text = what + (advices.get(where) or advices[''])
+    text = _MEANINGS.get(kind, '') + (advices.get(where) or advices[''])
     return text.format(
         reason=reason,
         library_name=nvml_name(),
@@ -119,86 +119,69 @@ def _explain(code: int) -> str:
 
 
 _CANNOT_BE_LOADED = 'cannot be loaded'
-#: Code → what it means, and advice by surroundings; '' is for all others.
-_EXPLANATIONS: dict[int | str, tuple[str, dict[str, str]]] = {
-    _CANNOT_BE_LOADED: (
-        'The NVML library exists but cannot be loaded: {reason}\n',
-        {
-            'container': 'The image contains an empty or foreign library: remove it there, and start '
-            'the container with `--gpus all`.',
-            '': f'Reinstall the driver ({_DRIVER_DOWNLOADS}), or remove the file if it is not its own.',
-        },
-    ),
-    _errors.LIBRARY_NOT_FOUND: (
-        (
-            'The NVML library was not found ({library_name}): the NVIDIA driver is not installed or not '
-            'visible to this process.\n'
-        ),
-        {
-            'macos': 'There is no NVIDIA driver for macOS: run nvitop on the machine with the GPUs.',
-            'wsl': 'WSL uses the driver of Windows: update it, run `wsl --update`, and check that '
-            f'/usr/lib/wsl/lib is in the library path ({_WSL_GUIDE}).',
-            'container': 'Start the container with `--gpus all` (and `--pid=host` to see processes). '
-            f'The host needs the NVIDIA Container Toolkit ({_CONTAINER_TOOLKIT}).',
-            'module': 'The kernel module {loaded} is loaded; only its libraries are missing. Install '
-            'version {loaded} of them (on Debian and Ubuntu: libnvidia-compute-{branch}), or run '
-            '`ldconfig` if they are installed.',
-            '': f'Install the driver ({_DRIVER_DOWNLOADS}) and check that `nvidia-smi` works.',
-        },
-    ),
-    _errors.DRIVER_NOT_LOADED: (
-        'The NVIDIA driver is installed but its kernel module is not loaded.\n',
-        {
-            'windows': 'Restart the machine, or reinstall the driver.',
-            'wsl': _WSL_RESTART,
-            'container': 'Start the container with `--gpus all`. If it was, run `nvidia-smi` on the '
-            'host.',
-            '': 'Load it: `sudo modprobe nvidia`. If that fails, the module was not built for this '
-            'kernel (`dkms status`, {release}), Secure Boot rejects it, or nouveau is loaded: '
-            '{kernel_log}',
-        },
-    ),
-    _errors.LIB_RM_VERSION_MISMATCH: (
-        (
-            'The NVIDIA libraries and the loaded kernel module have different versions{versions}: '
-            'the driver was updated while the old module was in use.\n'
-        ),
-        {
-            'wsl': _WSL_RESTART,
-            'container': 'Restart the container, so that it gets the current libraries of the host.',
-            '': 'Restart the machine, or stop everything that uses the GPUs and load the new module: '
-            '`sudo rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && sudo modprobe nvidia`.',
-        },
-    ),
-    _errors.NO_PERMISSION: (
-        'This user may not access the NVIDIA driver{closed}.\n',
-        {
-            '': 'Ask to be added to the group that owns /dev/nvidia* (often `video`), or check whether '
-            'a job scheduler or container has assigned a GPU to this session.'
-        },
-    ),
-    _errors.GPU_IS_LOST: (
-        'A GPU is lost: it has fallen off the bus or no longer responds.\n',
-        {
-            '': 'Restart the machine. If it happens again, check the power supply, cooling and seating '
-            'of the card, and {kernel_log}'
-        },
-    ),
-    _errors.OPERATING_SYSTEM: (
-        '',
-        {
-            'container': 'The device control group does not allow the GPU: start the container with '
-            '`--gpus all`, and restart it after `systemctl daemon-reload`.',
-            '': 'Usually the device control group of a batch job or service does not allow the GPU: '
-            'ask the job scheduler for one, or add DeviceAllow= to the unit. {advice}',
-        },
-    ),
-    _errors.UNKNOWN: (
-        '{advice}',
-        {
-            'container': '\nA running container can lose its GPUs when systemd rewrites its cgroup '
-            'rules (`systemctl daemon-reload`): restart the container.',
-            '': '',
-        },
-    ),
+#: Code → what it means.
+_MEANINGS: dict[int | str, str] = {
+    _CANNOT_BE_LOADED: 'The NVML library exists but cannot be loaded: {reason}\n',
+    _errors.LIBRARY_NOT_FOUND: 'The NVML library was not found ({library_name}): the NVIDIA driver '
+    'is not installed or not visible to this process.\n',
+    _errors.DRIVER_NOT_LOADED: 'The NVIDIA driver is installed but its kernel module is not '
+    'loaded.\n',
+    _errors.LIB_RM_VERSION_MISMATCH: 'The NVIDIA libraries and the loaded kernel module have '
+    'different versions{versions}: the driver was updated while the old module was in use.\n',
+    _errors.NO_PERMISSION: 'This user may not access the NVIDIA driver{closed}.\n',
+    _errors.GPU_IS_LOST: 'A GPU is lost: it has fallen off the bus or no longer responds.\n',
+    _errors.UNKNOWN: '{advice}',
+}
+#: Code → advice by surroundings; '' is for all others.
+_ADVICE: dict[int | str, dict[str, str]] = {
+    _CANNOT_BE_LOADED: {
+        'container': 'The image contains an empty or foreign library: remove it there, and start '
+        'the container with `--gpus all`.',
+        '': f'Reinstall the driver ({_DRIVER_DOWNLOADS}), or remove the file if it is not its own.',
+    },
+    _errors.LIBRARY_NOT_FOUND: {
+        'macos': 'There is no NVIDIA driver for macOS: run nvitop on the machine with the GPUs.',
+        'wsl': 'WSL uses the driver of Windows: update it, run `wsl --update`, and check that '
+        f'/usr/lib/wsl/lib is in the library path ({_WSL_GUIDE}).',
+        'container': 'Start the container with `--gpus all` (and `--pid=host` to see processes). '
+        f'The host needs the NVIDIA Container Toolkit ({_CONTAINER_TOOLKIT}).',
+        'module': 'The kernel module {loaded} is loaded; only its libraries are missing. Install '
+        'version {loaded} of them (on Debian and Ubuntu: libnvidia-compute-{branch}), or run '
+        '`ldconfig` if they are installed.',
+        '': f'Install the driver ({_DRIVER_DOWNLOADS}) and check that `nvidia-smi` works.',
+    },
+    _errors.DRIVER_NOT_LOADED: {
+        'windows': 'Restart the machine, or reinstall the driver.',
+        'wsl': _WSL_RESTART,
+        'container': 'Start the container with `--gpus all`. If it was, run `nvidia-smi` on the '
+        'host.',
+        '': 'Load it: `sudo modprobe nvidia`. If that fails, the module was not built for this '
+        'kernel (`dkms status`, {release}), Secure Boot rejects it, or nouveau is loaded: '
+        '{kernel_log}',
+    },
+    _errors.LIB_RM_VERSION_MISMATCH: {
+        'wsl': _WSL_RESTART,
+        'container': 'Restart the container, so that it gets the current libraries of the host.',
+        '': 'Restart the machine, or stop everything that uses the GPUs and load the new module: '
+        '`sudo rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && sudo modprobe nvidia`.',
+    },
+    _errors.NO_PERMISSION: {
+        '': 'Ask to be added to the group that owns /dev/nvidia* (often `video`), or check whether '
+        'a job scheduler or container has assigned a GPU to this session.',
+    },
+    _errors.GPU_IS_LOST: {
+        '': 'Restart the machine. If it happens again, check the power supply, cooling and seating '
+        'of the card, and {kernel_log}',
+    },
+    _errors.OPERATING_SYSTEM: {
+        'container': 'The device control group does not allow the GPU: start the container with '
+        '`--gpus all`, and restart it after `systemctl daemon-reload`.',
+        '': 'Usually the device control group of a batch job or service does not allow the GPU: '
+        'ask the job scheduler for one, or add DeviceAllow= to the unit. {advice}',
+    },
+    _errors.UNKNOWN: {
+        'container': '\nA running container can lose its GPUs when systemd rewrites its cgroup '
+        'rules (`systemctl daemon-reload`): restart the container.',
+        '': '',
+    },
 }
