@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import threading
@@ -83,7 +82,7 @@ def parse_config(text: str, path: str, choices: Choices) -> Config:
         else:
             try:
                 layer[option.field] = option.check(value, choices.get(option.key, ()))
-            except (ValueError, argparse.ArgumentTypeError) as error:
+            except ValueError as error:
                 wrong[name,] = f'{option.key} {error}'
         problems += [
             f'{path}:{document.line_of(place)}: {message}' for place, message in wrong.items()

@@ -103,14 +103,17 @@ class Option(NamedTuple):
     def check(self, value: Any, allowed: Collection[str] = ()) -> object:
         """Return the value of Options for a value in TOML; ``allowed`` are words of other packages.
 
-        Raises ValueError or ArgumentTypeError with the allowed values, but without the key.
+        Raises ValueError with the allowed values, but without the key.
         """
         if self.arguments is SWITCH:
             if not isinstance(value, bool):
                 raise ValueError(f'must be true or false, not {value!r}')
             return value
         if self.unit:
-            return self.arguments['type'](value)
+            try:
+                return self.arguments['type'](value)
+            except argparse.ArgumentTypeError as error:
+                raise ValueError(str(error)) from None
         if 'choices' in self.arguments:
             return checked_word(value, self.arguments['choices'])
         if not isinstance(value, (list, tuple)):
