@@ -399,7 +399,7 @@ def _warnings(document: dict[str, Any]) -> tuple[str, ...]:
 
 def _message(text: object) -> str:
     words = printable(' '.join(str(text)[: 4 * MAX_MESSAGE].split()))
-    return words if len(words) <= MAX_MESSAGE else f'{words[: MAX_MESSAGE - 1]}…'
+    return words if len(words) <= MAX_MESSAGE else f'{words[: MAX_MESSAGE - 2]}..'
 
 
 def _error(status: int, text: str) -> FleetError:

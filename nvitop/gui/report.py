@@ -119,9 +119,9 @@ def draw_report(
     heads = [[*head, *stamp]]
     if not all(fit(heads[0], width - 2, 2)):
         is_whole = all(fit(head, width - 2, 2))
-        heads = [stamp, head] if is_whole else [[*stamp, *head[3:]], head[:3]]
+        heads = [head, stamp] if is_whole else [head[:3], [*head[3:], *stamp]]
     if not all(fit(head, width - 2, 2)[:3]):  # the versions are never left out
-        heads = [stamp, head[:1] + head[3:], *([item] for item in head[1:3])]
+        heads = [head[:1] + head[3:], *([item] for item in head[1:3]), stamp]
     answer = list(answers(rows))
     if fit(answer, width - 2, 2) != [item.forms[0] for item in answer]:
         # What is wrong is below in full: who uses what comes first.

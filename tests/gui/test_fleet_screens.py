@@ -86,10 +86,10 @@ def test_users_and_jobs_are_listed_with_their_gpus_below() -> None:
     assert lines[2].split()[1:7] == ['USER', '▼GPUS', 'HELD', 'UTIL', 'PROCESSES', 'MEM']
     assert lines[3].split()[1:4] == ['alice', '56', '70%']
     assert ' gpu0001, gpu0003-0004, gpu0025-0028 ' in lines[3]
-    assert '─ alice · 56 GPUs · 1–17 shown ─' in lines[9]
+    assert '─ alice · 56 GPUs · 1-17 shown ─' in lines[9]
     assert lines[11].split()[1:5] == ['gpu0001', '0', 'busy', '69%']
     lines = frame(screen(40, 100, 30, 'J', 'Down'))
-    assert re.search(r'─ slurm 41034 · 32 GPUs · 1–\d+ shown ─', '\n'.join(lines))
+    assert re.search(r'─ slurm 41034 · 32 GPUs · 1-\d+ shown ─', '\n'.join(lines))
     lines = frame(screen(40, 100, 30, 'J', 'End'))  # one of four with this name
     assert '─ nb try.ipynb · 4 GPUs ─' in '\n'.join(lines)
 
@@ -250,7 +250,7 @@ def test_free_neighbors_share_a_line_if_hosts_have_too_little_room() -> None:
     state = screen(40, 100, 30)
     assert names(state)[:4] == ['gpu0037-0040', 'gpu0019-0020', 'gpu0017', 'gpu0018']
     lines = frame(state)
-    assert '─ Hosts 40 in 36 rows · 1–16 of 36 · prom' in lines[1]
+    assert '─ Hosts 40 in 36 rows · 1-16 of 36 · prom' in lines[1]
     assert lines[3].split()[1:6] == ['gpu0037-0040', '4', '×', '8', '32']
     detail = next(y for y, line in enumerate(lines) if '4 hosts with free GPUs only' in line)
     assert [line.split()[1] for line in lines[detail + 2 : detail + 4]] == ['gpu0037', 'gpu0038']

@@ -301,7 +301,7 @@ def test_unknown_user_and_unknown_severity_are_no_guess_and_no_warning() -> None
     (row,) = device_rows(sample)
     assert (row.mark, row.mark_style) == ('unreadable', PLAIN)
     forms = next(item.forms for item in answers([row]) if 'busy' in item.forms[0])
-    assert forms == ('1 busy: unknown user: 3', '1 busy: unknown 3', '1 busy')
+    assert forms == ('1 busy: unknown user on GPU 3', '1 busy: unknown user', '1 busy')
 
 
 # The process panel: columns, styles and texts of its rows, and processes folded by job
@@ -500,7 +500,7 @@ def test_machine_that_reports_no_processes_has_a_dim_note() -> None:
 @pytest.mark.parametrize(
     ('fields', 'wsl', 'message'),
     [
-        ({'lines': (), 'total': None}, '', 'Looking for processes ...'),
+        ({'lines': (), 'total': None}, '', 'Looking for processes'),
         ({'lines': (), 'total': 0}, 'Ubuntu', 'No process is running on a GPU (in WSL)'),
         ({'lines': (), 'total': 7}, '', 'No match: 7 processes hidden by the filter'),
         (

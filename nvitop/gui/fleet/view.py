@@ -284,7 +284,7 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
             words = problems_of(host, _late(state))
     room = area.height - 2 - len(facts)
     if len(pairs) > room:
-        words.insert(1, f'1–{room} shown')
+        words.insert(1, f'1-{room} shown')
     draw_section(buf, area.y, clip(' · '.join([safe(name), *words]), buf.width - 4))
     texts = [(label, safe(text)) for label, text in facts]
     y = area.y + 1 + draw_facts(buf, Rect(1, area.y + 1, buf.width - 2, 4), texts, 9)
@@ -325,7 +325,7 @@ def _columns(state: AppState, name: str) -> list[Column]:
 def _reason(state: AppState, name: str) -> str:
     fleet = fleet_of(state)
     if not fleet.fleet.timestamp:
-        return '' if fleet.error else 'Waiting for the first answer ...'
+        return '' if fleet.error else 'Waiting for the first answer'
     if fleet.fleet.hosts and state.query and name != 'problems':
         return 'Nothing matches the filter'
     text = no_hosts(fleet.scope) if not fleet.fleet.hosts else VIEWS[name].empty

@@ -287,18 +287,15 @@ def _by_user(rows: Sequence[GpuRow], word: str, rank: int) -> list[Item]:
     if not rows:
         return []
     users: dict[str, list[GpuRow]] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: not row.user):
         users.setdefault(row.user, []).append(row)
-    who, brief = (
-        ', '.join(f'{user or name} {_labels(each)}' for user, each in users.items())
-        for name in ('unknown user:', 'unknown')
-    )
+    unknown = 'unknown user'
+    who = (f'{user or f"{unknown} on GPU"} {_labels(each)}' for user, each in users.items())
+    few = [user or unknown for user in users][:3]
     count = f'{len(rows)} {word}'
-    few = ', '.join(list(users)[:3]) + (' ..' if len(users) > 3 else '')
     forms = (
-        f'{count}: {who}',
-        f'{count}: {brief}',
-        *([f'{count}: {few}'] if all(users) else []),
+        f'{count}: {", ".join(who)}',
+        f'{count}: {", ".join(few)}' + (' ..' if len(users) > 3 else ''),
         count,
     )
     return [Item(forms, PLAIN, rank)]

@@ -92,7 +92,7 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
     position: tuple[Item, ...] = ()
     if last - first < len(panel.shown.rows):
         arrows = '▲' * (first > 0) + '▼' * (last < len(panel.shown.rows))
-        text = f'{first + 1}–{last} of {len(rows)} {arrows}'
+        text = f'{first + 1}-{last} of {len(rows)} {arrows}'
         position = (Item((text,), Style(Role.KEY, bold=True), 0),)
     draw_border(buf, area.y, (), ends, notes, (*position, *total_notes(rows)))
     columns = _place(area.width, rows, panel.lines, shown)
@@ -536,7 +536,7 @@ def _draw_facts(buf: Buffer, area: Rect, row: GpuRow) -> None:
 
 def _no_devices_message(sample: Sample) -> str:
     if not sample.sequence:
-        return 'Looking for GPUs ...'
+        return 'Looking for GPUs'
     reasons = [safe(problem.reason) for problem in sample.problems if problem.subject == 'driver']
     return ': '.join(['No GPU is visible', *reasons[:1]])
 

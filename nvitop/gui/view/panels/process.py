@@ -62,7 +62,7 @@ def unknown_note(sample: Sample) -> tuple[str, ...]:
 def empty_message(total: int | None, limits: Limits, sample: Sample) -> str:
     """Return why a list of processes is empty; ``total`` is their number, if known, without limits."""
     if total is None:
-        return 'Looking for processes ...'
+        return 'Looking for processes'
     if total and limits.is_only_device:
         return f'No process is running on {limits.text}'
     if total:
@@ -307,7 +307,7 @@ def _title(
         text = f'Processes {count}' if count else 'Processes'
     notes = [Item((text, f'Processes {count}'), TITLE, 0)]
     if shown < total:
-        notes.append(Item((f'{first + 1}–{first + shown} of {total}',), rank=1))
+        notes.append(Item((f'{first + 1}-{first + shown} of {total}',), rank=1))
     if listed.limits.device is not None:
         notes.append(Item((f'on GPU {listed.limits.device.label}',), rank=4))
     hidden = (listed.total or 0) - count

@@ -82,7 +82,7 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
     if environ.variables:
         draw_section(buf, 1 + len(owners), _summary(state))
     if environ.error or not environ.variables:
-        text = 'Reading ...' if environ.variables is None else 'No environment variables'
+        text = 'Reading' if environ.variables is None else 'No environment variables'
         style = Style(Role.ERROR) if environ.error else DIM
         draw_message(buf, layout.area, safe(environ.error or text), style)
         return
