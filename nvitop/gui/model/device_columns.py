@@ -275,17 +275,19 @@ def top_of(metric: Metric, devices: Sequence[DeviceSample]) -> float | None:
 
 #: Metrics of a GPU whose row has a line for each metric, and further ones on its page.
 _FEW_METRICS = (
-    *('gpu_utilization', 'memory_percent', 'power_usage', 'temperature', 'sm_clock'),
+    'gpu_utilization',
+    'memory_percent',
+    'power_usage',
+    'temperature',
+    'sm_clock',
     'fan_speed',
 )
 _MORE_METRICS = (
     'memory_utilization',
-    *(
-        'pcie_rx_throughput',
-        'pcie_tx_throughput',
-        'nvlink_total_rx_throughput',
-        'nvlink_total_tx_throughput',
-    ),
+    'pcie_rx_throughput',
+    'pcie_tx_throughput',
+    'nvlink_total_rx_throughput',
+    'nvlink_total_tx_throughput',
 )
 
 
@@ -314,8 +316,15 @@ def _listed(*parts: tuple[str, object]) -> str:
     return ', '.join(known) or fmt.NOT_AVAILABLE
 
 
-def _measured(unit: str, value: float | None) -> str | None:
-    return None if value is None else fmt.format_measured(unit, value)
+def _measured(device: DeviceSample, metric: str) -> object:
+    """Return a value with its unit if it has one; ``None`` if it is not known."""
+    value, unit = value_of(device, metric), METRICS_BY_NAME[metric].unit
+    return value if value is None or unit in ('', 'count') else fmt.format_measured(unit, value)
+
+
+def _metrics(*parts: tuple[str, str]) -> Callable[[DeviceSample], str]:
+    """Return the function that lists the known values of metrics, each after its words."""
+    return lambda device: _listed(*[(words, _measured(device, name)) for words, name in parts])
 
 
 def _all_links(device: DeviceSample) -> str:
@@ -339,18 +348,15 @@ def _power_limits(device: DeviceSample) -> str:
     ends = None if None in limits else ' to '.join(f'{(mw or 0) / 1000:.0f}' for mw in limits)
     return _listed(
         ('limit', ends and f'{ends} W'),
-        ('default', _measured('W', info.default_power_limit_mw)),
+        ('default', _measured(device, 'default_power_limit')),
     )
 
 
-def _memory_thresholds(device: DeviceSample) -> str:
-    info = device.info
-    if device.memory_temperature_celsius is None and info.is_unified_memory:
+def _memory_temperature(device: DeviceSample) -> str:
+    if device.memory_temperature_celsius is None and device.info.is_unified_memory:
         return 'that of the host'
-    return _listed(
-        ('', _measured('°C', device.memory_temperature_celsius)),
-        ('limit', _measured('°C', info.max_memory_temperature_threshold_celsius)),
-    )
+    parts = (('', 'memory_temperature'), ('limit', 'max_memory_temperature_threshold'))
+    return _metrics(*parts)(device)
 
 
 def _repairs(device: DeviceSample) -> str:
@@ -385,51 +391,31 @@ FACT_METRICS: tuple[str, ...] = (
 
 #: Labels, and the texts of a device, the most important ones first. A short screen shows only these.
 FACTS: tuple[tuple[str, Callable[[DeviceSample], str]], ...] = (
-    ('UUID', lambda device: fmt.format_word(device.info.uuid)),
-    (
-        'BUS ID',
-        lambda device: _listed(('', device.info.bus_id), ('NUMA node', device.info.numa_node)),
-    ),
+    ('UUID', _metrics(('', 'uuid'))),
+    ('BUS ID', _metrics(('', 'bus_id'), ('NUMA node', 'numa_node'))),
     ('LINK', _all_links),
     ('POWER', _power_limits),
     (
         'TEMP',
-        lambda device: _listed(
-            ('slowdown', _measured('°C', device.info.temperature_slowdown_threshold_celsius)),
-            ('shutdown', _measured('°C', device.info.temperature_shutdown_threshold_celsius)),
+        _metrics(
+            ('slowdown', 'temperature_slowdown_threshold'),
+            ('shutdown', 'temperature_shutdown_threshold'),
         ),
     ),
-    ('MEM TEMP', _memory_thresholds),
-    (
-        'MEM CLOCK',
-        lambda device: _listed(
-            ('', _measured('MHz', device.memory_clock_mhz)),
-            ('limit', _measured('MHz', device.info.max_memory_clock_mhz)),
-        ),
-    ),
+    ('MEM TEMP', _memory_temperature),
+    ('MEM CLOCK', _metrics(('', 'memory_clock'), ('limit', 'max_memory_clock'))),
     ('CLOCK LIMIT', lambda device: fmt.format_reasons(device.clock_event_reasons)),
     (
         'ECC ERRORS',
-        lambda device: _listed(
-            ('uncorrected', device.total_volatile_uncorrected_ecc_errors),
-            ('ever', device.total_aggregate_uncorrected_ecc_errors),
-            ('corrected', device.total_volatile_corrected_ecc_errors),
+        _metrics(
+            ('uncorrected', 'total_volatile_uncorrected_ecc_errors'),
+            ('ever', 'total_aggregate_uncorrected_ecc_errors'),
+            ('corrected', 'total_volatile_corrected_ecc_errors'),
         ),
     ),
     ('REPAIRS', _repairs),
     ('ENERGY', lambda device: fmt.format_energy(device.total_energy_joules)),
-    (
-        'CODECS',
-        lambda device: _listed(
-            ('encoder', _measured('%', device.encoder_utilization_percent)),
-            ('decoder', _measured('%', device.decoder_utilization_percent)),
-        ),
-    ),
+    ('CODECS', _metrics(('encoder', 'encoder_utilization'), ('decoder', 'decoder_utilization'))),
     ('MODES', _modes),
-    (
-        'BOARD',
-        lambda device: _listed(
-            ('serial', device.info.serial), ('VBIOS', device.info.vbios_version)
-        ),
-    ),
+    ('BOARD', _metrics(('serial', 'serial'), ('VBIOS', 'vbios_version'))),
 )

@@ -74,10 +74,7 @@ def draw_table(
     shown = rows[first : first + max(0, area.height - 1)]
     # The widest text of columns that grow, at most their own widest size.
     widths = {
-        column.name: max(
-            [cell_width(column.title)]
-            + [content_width(column.text(row, column.sizes[-1])) for row in rows]
-        )
+        column.name: max(cell_width(column.title), widest(column, rows))
         for column in columns
         if len(column.sizes) > 1 and column.sizes[-1]
     }
@@ -111,7 +108,12 @@ def draw_placed(
             buf.restyle(Rect(area.x, y, area.width, 1), back=Role.SELECTED)
 
 
-def content_width(content: Content) -> int:
+def widest(column: Column, rows: Sequence[Any]) -> int:
+    """Return the width of the widest text of a column."""
+    return max([_content_width(column.text(row, column.sizes[-1])) for row in rows], default=0)
+
+
+def _content_width(content: Content) -> int:
     if isinstance(content, str):
         return cell_width(content)
     return sum(cell_width(text) for text, _ in content)

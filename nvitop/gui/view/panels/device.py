@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Callable, Mapping, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from nvitop.basics.metrics import METRICS_BY_NAME, Metric
 from nvitop.basics.text import counted
@@ -41,8 +41,8 @@ from nvitop.gui.view.charts import (
     history_x,
     round_top,
 )
-from nvitop.gui.view.table import content_width, draw_cell, draw_headings
-from nvitop.gui.view.text import draw_border, draw_uprights
+from nvitop.gui.view.table import draw_cell, draw_headings, widest
+from nvitop.gui.view.text import draw_border, draw_facts, draw_uprights
 from nvitop.health import KINDS
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
@@ -127,29 +127,21 @@ def _window(panel: MainRows, room: int, selected: DeviceKey | None) -> tuple[int
 def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) -> tuple[Placed, ...]:
     """Place the columns. Texts have room for the longest one, in steps, so that columns rarely move."""
     columns = _columns(rows, lines, has_history=shown.ruler is not None)
-    widest = dict(shown.widths or device_widths(rows))
-    widest['name'] = max(
-        [
-            content_width(c.text(row, c.sizes[-1]))
-            for c in columns
-            if c.name == 'name'
-            for row in rows
-        ],
-        default=0,
-    )
+    widths = dict(shown.widths or device_widths(rows))
+    widths.update((each.name, widest(each, rows)) for each in columns if each.name == 'name')
     if lines == 1:
-        least = {'state': 10, 'user': 8, 'job': 8 if widest['job'] else 0}
+        least = {'state': 10, 'user': 8, 'job': 8 if widths['job'] else 0}
     else:  # the problem is below the job
-        widest['state'] = widest['word']
+        widths['state'] = widths['word']
         least = {'job': min(40, max(24, width // 5 + 1))}
         for name, facts in _facts(rows, lines).items():
             least[name] = max(fact.sizes[0] for fact in facts)
     wanted = {
-        column.name: _rounded(widest[column.name], least.get(column.name, 0))
+        column.name: _rounded(widths[column.name], least.get(column.name, 0))
         for column in columns
-        if column.name in widest and len(column.sizes) > 1
+        if column.name in widths and len(column.sizes) > 1
     }
-    if not widest['job']:
+    if not widths['job']:
         columns = [each._replace(title='') if each.name == 'job' else each for each in columns]
     if width < CLASSIC:
         columns = [column._replace(gap=min(column.gap, 1)) for column in columns]
@@ -192,14 +184,8 @@ def _rounded(width: int, least: int = 0) -> int:
 
 def _profile(row: GpuRow, width: int) -> Pieces:
     """Return the text of the column NAME if the title has the only product name."""
-    return ((clip(_name_of(row), width), PLAIN),) if row.device.key.is_mig else ()
-
-
-def _name_of(row: GpuRow) -> str:
-    info = row.device.info
-    if row.device.key.is_mig:
-        return fmt.format_word(info.mig_profile)
-    return fmt.product_name(info.name or '')
+    name: Pieces = DEVICE_COLUMNS_BY_NAME['name'].text(row, width)
+    return name if row.device.key.is_mig else ()
 
 
 def _draw_times(buf: Buffer, area: Rect, shown: DeviceView) -> None:
@@ -278,18 +264,15 @@ def _draw_silent(buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, li
             draw_cell(buf, each.x, y, each, content, PLAIN)
         elif not x:
             x = each.x
-    right = columns[-1].right
-    reason = why_silent(row.device, right - x)
-    advice = wrap(row.advice, right - x, lines) if row.advice else []
-    if not reason:
-        for number, line in enumerate(advice, y):
-            buf.write(x, number, line, DIM)
-        return
-    start = x + buf.write(x, y, clip(reason, right - x), row.word_style)
-    for number, line in enumerate(advice[: lines - 1], y + 1):
-        buf.write(x, number, line, DIM)
-    if lines == 1 and row.advice and start + 3 + cell_width(row.advice) <= right:
-        buf.write(start, y, f' · {row.advice}', DIM)
+    room = columns[-1].right - x
+    reason = clip(why_silent(row.device, room), room)
+    words = [(reason, row.word_style)] if reason else []
+    words += [(line, DIM) for line in wrap(row.advice, room, lines) if line]
+    for number, (text, style) in enumerate(words[:lines], y):
+        buf.write(x, number, text, style)
+    used = cell_width(reason)
+    if lines == 1 and reason and row.advice and used + 3 + cell_width(row.advice) <= room:
+        buf.write(x + used, y, f' · {row.advice}', DIM)
 
 
 def _draw_asleep(buf: Buffer, line: Rect, device: DeviceSample, *, is_selected: bool) -> None:
@@ -447,14 +430,11 @@ _MIG_WORDS = 'the driver does not measure this on MIG devices'
 
 
 def device_line(device: DeviceSample, metric: Metric) -> MetricLine:
-    """Return the line of a metric of a device."""
-    text = fmt.format_part(device.memory_used_bytes, device.info.memory_total_bytes)
+    """Return the line of a metric of a device, which has bytes in place of a share of the memory."""
     gap_words = _GAP_WORDS if metric.tier == 'shown' else ''
     if device.key.is_mig and not is_known(device, metric.name):
         gap_words = _MIG_WORDS
-    used, slash, whole = text.partition('/')
-    memory = used, slash + whole
-    return MetricLine(
+    line = MetricLine(
         metric.graph,
         value_of(device, metric.name),
         functools.partial(fmt.format_measured, metric.unit),
@@ -464,10 +444,17 @@ def device_line(device: DeviceSample, metric: Metric) -> MetricLine:
         top_of(metric, [device]),
         1024 if metric.unit == 'KiB/s' else 1000,
         gap_words,
-        memory if metric.name == 'memory_percent' else ('', ''),
-        metric.name.endswith('_tx_throughput'),
-        _format_peak(device) if metric.name == 'memory_percent' else None,
+        is_mirrored=metric.name.endswith('_tx_throughput'),
     )
+    total = device.info.memory_total_bytes
+    if metric.name != 'memory_percent' or total is None:
+        return line
+    used, slash, whole = fmt.format_part(device.memory_used_bytes, total).partition('/')
+
+    def format_peak(percent: float) -> str:
+        return f'{fmt.format_part(total * percent / 100.0, total).partition("/")[0]} GiB'
+
+    return line._replace(text=(used, slash + whole), format_peak=format_peak)
 
 
 #: Metrics of devices on other screens, the most important first, and maximum height of their histories.
@@ -493,19 +480,6 @@ def draw_histories(buf: Buffer, area: Rect, devices: Sequence[DeviceSample], rul
         draw_series(buf, area.inset(0, 1, 0, 0), series, lines, ruler)
 
 
-def _format_peak(device: DeviceSample) -> Callable[[float], str] | None:
-    """Return the function that formats a share of the memory as its value."""
-    total = device.info.memory_total_bytes
-    if total is None:
-        return None
-
-    def format_peak(percent: float) -> str:
-        now, _, whole = fmt.format_part(round(total * percent / 100.0), total).partition('/')
-        return f'{now} {whole.rpartition(" ")[2]}'
-
-    return format_peak
-
-
 def _draw_facts(buf: Buffer, area: Rect, row: GpuRow) -> None:
     """Draw what is wrong with a device or who holds it, and facts about it, each with its label."""
     ends = (0, area.width - 1)
@@ -524,14 +498,13 @@ def _draw_facts(buf: Buffer, area: Rect, row: GpuRow) -> None:
             buf.write(cells.x + FACT_LABEL, area.y + 1 + number, text, style)
     count = max(1, cells.width // FACT_WIDTH)
     rows = area.height - 1 - len(problem)
-    each = cells.width // count
-    facts = facts_of(row.device)[: rows * count] if rows > 0 else ()
-    for number, (label, text) in enumerate(facts):
-        column, line = divmod(number, rows)
-        x, y = cells.x + column * each, area.bottom - rows + line
-        buf.write(x, y, label, HEADING)
-        style = DIM if text == fmt.NOT_AVAILABLE else PLAIN
-        buf.write(x + FACT_LABEL, y, clip(text, each - FACT_LABEL - (count > 1)), style)
+    width = cells.width // count
+    facts = facts_of(row.device)
+    for column in range(count if rows > 0 else 0):
+        place = Rect(cells.x + column * width, area.bottom - rows, width - (count > 1), rows)
+        shown = facts[column * rows : (column + 1) * rows]
+        texts = [(label, clip(text, place.width - FACT_LABEL)) for label, text in shown]
+        draw_facts(buf, place, texts, FACT_LABEL)
 
 
 def _no_devices_message(sample: Sample) -> str:
@@ -565,17 +538,18 @@ def total_notes(rows: Sequence[GpuRow]) -> tuple[Item, ...]:
     loads = [g.gpu_utilization_percent for g in gpus if g.gpu_utilization_percent is not None]
     if loads:
         notes.append(Item((f'{sum(loads) / len(loads):.0f}% util',), rank=1))
-    sizes = [(g.memory_used_bytes, g.info.memory_total_bytes) for g in gpus]
-    known = [(used, total) for used, total in sizes if used is not None and total is not None]
-    if known:
-        used, total = (sum(part) / GiB for part in zip(*known))
-        notes.append(Item((f'{used:.0f}/{total:.0f} GiB',), rank=3))
-    powers = [
-        (g.power_usage_mw, g.power_limit_mw) for g in gpus if g.power_usage_mw and g.power_limit_mw
-    ]
-    if powers:
-        usage, limit = (sum(each or 0 for each in part) for part in zip(*powers))
+    used, total = _sums((gpu.memory_used_bytes, gpu.info.memory_total_bytes) for gpu in gpus)
+    if total:
+        notes.append(Item((f'{used / GiB:.0f}/{total / GiB:.0f} GiB',), rank=3))
+    usage, limit = _sums((gpu.power_usage_mw, gpu.power_limit_mw) for gpu in gpus)
+    if limit:
         digits, unit, scale = (1, 'kW', 1e6) if limit >= 1e6 else (0, 'W', 1e3)
         text = f'{usage / scale:.{digits}f}/{limit / scale:.{digits}f} {unit}'
         notes.append(Item((text,), rank=7))
     return tuple(notes)
+
+
+def _sums(pairs: Iterable[tuple[int | None, int | None]]) -> tuple[int, int]:
+    """Return the sum of the first and of the second parts of pairs that are known."""
+    known = [(part, whole) for part, whole in pairs if part is not None and whole]
+    return sum(part for part, _ in known), sum(whole for _, whole in known)
