@@ -63,9 +63,7 @@ class _Words:
         #: Highest utilization (percent) of the last ten minutes.
         self.past = BUSY_PERCENT
         self.findings: dict[str, FaultSeverity] = {}
-        #: User → memory and processes.
-        self.memory: dict[str, float] = {}
-        self.processes: dict[str, float] = {}
+        self.uses: dict[str, FleetUse] = {}
         self.owners: dict[FleetOwner, None] = {}
 
 
@@ -218,9 +216,14 @@ def _add_own(page: _Page, row: Series) -> None:
         owner = FleetOwner(printable(labels.get('user', '')), layer)
         page.words_of(row).owners[owner] = None
     elif labels.get('user'):
-        words = page.words_of(row)
-        values = words.memory if row.name == 'nvitop_user_gpu_memory_bytes' else words.processes
-        values[printable(labels['user'])] = row.value
+        uses, user = page.words_of(row).uses, printable(labels['user'])
+        use = uses.get(user, FleetUse(user))
+        is_memory = row.name == 'nvitop_user_gpu_memory_bytes'
+        uses[user] = (
+            use._replace(memory_bytes=row.value)
+            if is_memory
+            else use._replace(processes=int(row.value))
+        )
     else:
         page.series.append(row)
 
@@ -261,24 +264,16 @@ def _host_of_page(page: _Page, timestamp: float, now: float) -> FleetHost:
             used = device.memory_used_bytes
             state = state_of_values(gpu.utilization_percent, used, seconds).word
             state = state if device.status == 'ok' else device.status
-        uses = [
-            FleetUse(user, words.memory.get(user), _whole(words.processes.get(user)))
-            for user in sorted({*words.memory, *words.processes})
-        ]
         gpus.append(
             gpu._replace(
                 state=cast('DeviceWord', state),
                 findings=_findings(wrong),
-                uses=tuple(uses),
+                uses=tuple(sorted(words.uses.values())),
                 owners=tuple(words.owners),
             )
         )
     age = max(0.0, now - sample.timestamp) if sample.timestamp else None
     return page.host._replace(gpus=tuple(gpus), findings=_findings(page.findings), age_seconds=age)
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value)
 
 
 def _findings(words: Mapping[str, FaultSeverity]) -> tuple[FleetFinding, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, cast
 
 from nvitop.basics.metrics import METRICS, Metric
@@ -75,18 +76,42 @@ RENAMED: dict[str, tuple[str, float]] = {
 
 
 def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sample:
-    """Return the sample of one host from a response to ``host_query``."""
-    rows = [renamed(row) if row.name in RENAMED else row for row in series]
-    times = [row.value for row in rows if row.name == COLLECTED]
-    sample = read_sample(host.kind, rows, timestamp=max(times, default=timestamp))
-    problems: tuple[Problem, ...] = ()
-    if not sample.processes:  # most exporters do not report any
-        reason = 'the exporter reports no processes of this GPU'
-        problems = tuple(Problem(device.key, PROCESSES, reason) for device in sample.devices)
-    return sample._replace(
-        host=sample.host._replace(hostname=host.name),
-        devices=tuple(map(_completed, sample.devices)),
-        problems=problems,
+    """Return the sample of one host from a response to ``host_query``.
+
+    Values that its dialect does not have are ``None``. A value that is not a number is left out.
+    Other series show only that there is a device.
+    """
+    table, names = dialect(host.kind), series_names(host.kind)
+    identities = [label for label, key in table.labels.items() if key not in OWNER_PROPERTIES]
+    found: dict[tuple[str, ...], _DeviceSeries] = {}
+    collected = 0.0
+    for point in series:
+        if point.name in RENAMED:
+            point = renamed(point)
+        labels = point.labels
+        if point.name == COLLECTED:
+            collected = max(collected, point.value)
+        elif abs(point.value) < _IMPLAUSIBLE and not _DEVICE_LABELS.isdisjoint(labels):
+            identity = tuple([labels.get(label, '') for label in identities])
+            device = found.get(identity)
+            if device is None:
+                device = found[identity] = _DeviceSeries(_properties(table.labels, labels))
+            if point.name in names:
+                _add(table, device, point)
+    # The order of a response is that of its labels; MIG devices are counted by their instances.
+    by_instance = sorted(found.values(), key=lambda device: device.instances)
+    devices = sorted(zip(_keys(by_instance), by_instance), key=itemgetter(0))
+    known = {name: value for _, device in devices for name, value in device.properties.items()}
+    processes = tuple(each for key, device in devices for each in _processes(key, device))
+    reason = 'the exporter reports no processes of this GPU'  # like most of them
+    return Sample(
+        collected or timestamp,
+        driver_version=known.get('driver_version'),
+        cuda_driver_version=known.get('cuda_version'),
+        host=HostSample(hostname=host.name),
+        devices=tuple(_completed(_device(key, device)) for key, device in devices),
+        processes=processes,
+        problems=() if processes else tuple(Problem(k, PROCESSES, reason) for k, _ in devices),
     )
 
 
@@ -201,27 +226,6 @@ class _DeviceSeries:
         return tuple(-1 if number is None else number for number in numbers)
 
 
-def read_sample(name: str, series: Iterable[Series], *, timestamp: float = 0.0) -> Sample:
-    """Return the sample of one host from the series of a dialect.
-
-    Values that the dialect does not have are ``None``. A value that is not a number is left out.
-    Other series show only that there is a device.
-    """
-    table, names = dialect(name), series_names(name)
-    identities = [label for label, key in table.labels.items() if key not in OWNER_PROPERTIES]
-    devices: dict[tuple[str, ...], _DeviceSeries] = {}
-    for point in series:
-        if abs(point.value) < _IMPLAUSIBLE and not _DEVICE_LABELS.isdisjoint(point.labels):
-            labels = point.labels
-            identity = tuple([labels.get(label, '') for label in identities])
-            device = devices.get(identity)
-            if device is None:
-                device = devices[identity] = _DeviceSeries(_properties(table.labels, labels))
-            if point.name in names:
-                _add(table, device, point)
-    return _sample(list(devices.values()), timestamp)
-
-
 def _properties(rows: Labels, labels: Mapping[str, str]) -> dict[str, str]:
     return {key: printable(labels[name]) for name, key in rows.items() if labels.get(name)}
 
@@ -265,24 +269,6 @@ def _add_value(rows: list[DeviceRow], device: _DeviceSeries, point: Series) -> N
             else:
                 device.values[row.metrics[0]] = _metric_value(row, point.value)
             return
-
-
-def _sample(devices: list[_DeviceSeries], timestamp: float) -> Sample:
-    # The order of a response is that of its labels; MIG devices are counted by their instances.
-    devices = sorted(devices, key=lambda device: device.instances)
-    keys = _keys(devices)
-    order = sorted(range(len(devices)), key=lambda number: keys[number])
-    known = {name: value for device in devices for name, value in device.properties.items()}
-    return Sample(
-        timestamp,
-        driver_version=known.get('driver_version'),
-        cuda_driver_version=known.get('cuda_version'),
-        host=HostSample(hostname=known.get('hostname', '')),
-        devices=tuple(_device(keys[number], devices[number]) for number in order),
-        processes=tuple(
-            process for number in order for process in _processes(keys[number], devices[number])
-        ),
-    )
 
 
 def _keys(devices: list[_DeviceSeries]) -> list[DeviceKey]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Literal, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Iterable, Literal, Mapping, NamedTuple, TypeVar
 
 from nvitop.basics.text import exact_word
 from nvitop.owner.types import PLAIN, TOOLS, Layer
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     #: Severities of findings; others are left out.
     FaultSeverity = Literal['critical', 'warning']
 
+_Number = TypeVar('_Number', int, float)
 #: Ages (seconds) from which data is late (amber) and old (red).
 LATE_SECONDS, OLD_SECONDS = 120.0, 300.0
 
@@ -287,38 +288,42 @@ class Fleet(NamedTuple):
     @property
     def users(self) -> list[FleetShare]:
         """The users of its GPUs, those with the most GPUs first."""
-        uses: dict[tuple[str, str], list[tuple[FleetHost, FleetGpu, FleetUse]]] = {}
-        for host in self.hosts:
-            for gpu in host.gpus:
-                for use in gpu.uses:
-                    word = exact_word('user', use.user)
-                    uses.setdefault((use.user, word), []).append((host, gpu, use))
-        return _shares(uses)
+        return _shares(
+            (use.user, exact_word('user', use.user), host, gpu, use)
+            for host in self.hosts
+            for gpu in host.gpus
+            for use in gpu.uses
+        )
 
     @property
     def jobs(self) -> list[FleetShare]:
         """The jobs, pods and others on its GPUs, those with the most GPUs first."""
-        uses: dict[tuple[str, str], list[tuple[FleetHost, FleetGpu, FleetUse]]] = {}
-        for host in self.hosts:
-            for gpu in host.gpus:
-                for user, layer in gpu.owners:
-                    words = exact_word('job', str(layer))
-                    # Sessions of several hosts have nothing in common but a number.
-                    if layer.kind in TOOLS or layer.kind in PLAIN:
-                        words += f' {exact_word("host", host.name)}'
-                    row = host, gpu, FleetUse(user)
-                    uses.setdefault((str(layer), words), []).append(row)
-        return _shares(uses)
+        return _shares(
+            (str(layer), _words_of(layer, host), host, gpu, FleetUse(user))
+            for host in self.hosts
+            for gpu in host.gpus
+            for user, layer in gpu.owners
+        )
+
+
+def _words_of(layer: Layer, host: FleetHost) -> str:
+    """Return the words of a filter for a job."""
+    words = exact_word('job', str(layer))
+    # Sessions of several hosts have nothing in common but a number.
+    is_local = layer.kind in TOOLS or layer.kind in PLAIN
+    return f'{words} {exact_word("host", host.name)}' if is_local else words
 
 
 def _shares(
-    uses: Mapping[tuple[str, str], Sequence[tuple[FleetHost, FleetGpu, FleetUse]]],
+    uses: Iterable[tuple[str, str, FleetHost, FleetGpu, FleetUse]],
 ) -> list[FleetShare]:
     """Return the sums over the uses of each name and its filter."""
+    groups: dict[tuple[str, str], list[tuple[FleetHost, FleetGpu, FleetUse]]] = {}
+    for name, words, host, gpu, use in uses:
+        groups.setdefault((name, words), []).append((host, gpu, use))
     shares = []
-    for (name, words), rows in uses.items():
+    for (name, words), rows in groups.items():
         gpus = {(host.name, gpu.id): gpu for host, gpu, _ in rows}.values()
-        processes = total(use.processes for _, _, use in rows)
         shares.append(
             FleetShare(
                 name,
@@ -328,7 +333,7 @@ def _shares(
                 len(gpus),
                 sum(gpu.state == 'held' for gpu in gpus),
                 mean(gpu.utilization_percent for gpu in gpus),
-                None if processes is None else int(processes),
+                total(use.processes for _, _, use in rows),
                 total(use.memory_bytes for _, _, use in rows),
             )
         )
@@ -365,13 +370,13 @@ def mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def total(values: Iterable[float | None]) -> float | None:
+def total(values: Iterable[_Number | None]) -> _Number | None:
     """Return the sum of the values that are available, ``None`` if none is."""
     known = available(values)
     return sum(known) if known else None
 
 
-def available(values: Iterable[float | None]) -> list[float]:
+def available(values: Iterable[_Number | None]) -> list[_Number]:
     """Return the values that are not ``None``."""
     return [value for value in values if value is not None]
 
