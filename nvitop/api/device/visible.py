@@ -42,9 +42,7 @@ _SPEED_QUERIES: tuple[tuple[Any, ...], ...] = (
     ('nvmlDeviceGetMigMode',),
     ('nvmlDeviceGetMemoryInfo',),
     ('nvmlDeviceGetNumGpuCores',),
-    ('nvmlDeviceGetMaxClockInfo', 0),  # graphics
-    ('nvmlDeviceGetMaxClockInfo', 1),  # SM
-    ('nvmlDeviceGetMaxClockInfo', 2),  # memory
+    *(('nvmlDeviceGetMaxClockInfo', clock) for clock in (0, 1, 2)),  # graphics, SM, memory
     ('nvmlDeviceGetComputeMode',),
     ('nvmlDeviceGetDisplayActive',),
     ('nvmlDeviceGetDriverModel',),

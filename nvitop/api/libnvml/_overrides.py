@@ -28,6 +28,10 @@ from nvitop.basics.units import NA, NaType
 _uint, _ulonglong = ctypes.c_uint, ctypes.c_ulonglong
 
 
+def _named(kind: type[Any], names: str) -> tuple[tuple[str, type[Any]], ...]:
+    return tuple((name, kind) for name in names.split())
+
+
 class _Structure(ctypes.Structure):
     """A structure whose repr shows its fields."""
 
@@ -40,10 +44,7 @@ class _Structure(ctypes.Structure):
 class c_nvmlProcessInfo_v1_t(_Structure):
     """A row of a process list before R450, without MIG."""
 
-    _fields_ = (
-        ('pid', ctypes.c_uint),
-        ('usedGpuMemory', ctypes.c_ulonglong),
-    )
+    _fields_ = (('pid', _uint), ('usedGpuMemory', _ulonglong))
 
 
 class c_nvmlProcessInfo_v2_t(_Structure):
@@ -51,64 +52,43 @@ class c_nvmlProcessInfo_v2_t(_Structure):
 
     _fields_ = (
         *c_nvmlProcessInfo_v1_t._fields_,
-        ('gpuInstanceId', ctypes.c_uint),
-        ('computeInstanceId', ctypes.c_uint),
+        *_named(_uint, 'gpuInstanceId computeInstanceId'),
     )
 
 
 class c_nvmlProcessInfo_v3_t(_Structure):
     """A row of a process list of the first R535 releases, with protected memory."""
 
-    _fields_ = (
-        *c_nvmlProcessInfo_v2_t._fields_,
-        ('usedGpuCcProtectedMemory', ctypes.c_ulonglong),
-    )
+    _fields_ = (*c_nvmlProcessInfo_v2_t._fields_, ('usedGpuCcProtectedMemory', _ulonglong))
 
 
 class c_nvmlMemory_v1_t(_Structure):
     """Memory of a device in bytes; ``used`` includes reserved memory."""
 
-    _fields_ = (
-        ('total', ctypes.c_ulonglong),
-        ('free', ctypes.c_ulonglong),
-        ('used', ctypes.c_ulonglong),
-    )
+    _fields_ = _named(_ulonglong, 'total free used')
 
 
 class c_nvmlMemory_v2_t(_Structure):
     """Memory of a device in bytes; ``used`` does not include reserved memory."""
 
     _fields_ = (
-        ('version', ctypes.c_uint),
-        ('total', ctypes.c_ulonglong),
-        ('reserved', ctypes.c_ulonglong),
-        ('free', ctypes.c_ulonglong),
-        ('used', ctypes.c_ulonglong),
+        ('version', _uint),
+        *_named(_ulonglong, 'total reserved free used'),
     )
 
 
 class c_nvmlTemperature_v1_t(_Structure):
     """Temperature of one sensor in degrees Celsius."""
 
-    _fields_ = (
-        ('version', ctypes.c_uint),
-        ('sensorType', ctypes.c_uint),
-        ('temperature', ctypes.c_int),
-    )
+    _fields_ = (*_named(_uint, 'version sensorType'), ('temperature', ctypes.c_int))
 
 
 class ProcessUtilization(_Structure):
     """A utilization sample of a process, in percent: ``nvmlProcessUtilizationInfo_v1_t``."""
 
     _fields_ = (
-        ('timeStamp', ctypes.c_ulonglong),  # microseconds
-        ('pid', ctypes.c_uint),
-        ('smUtil', ctypes.c_uint),
-        ('memUtil', ctypes.c_uint),
-        ('encUtil', ctypes.c_uint),
-        ('decUtil', ctypes.c_uint),
-        ('jpgUtil', ctypes.c_uint),
-        ('ofaUtil', ctypes.c_uint),
+        ('timeStamp', _ulonglong),  # microseconds
+        *_named(_uint, 'pid smUtil memUtil encUtil decUtil jpgUtil ofaUtil'),
     )
 
 
@@ -118,9 +98,8 @@ class ProcessesUtilization(_Structure):
     VERSION = 0x01000018
 
     _fields_ = (
-        ('version', ctypes.c_uint),
-        ('processSamplesCount', ctypes.c_uint),
-        ('lastSeenTimeStamp', ctypes.c_ulonglong),
+        *_named(_uint, 'version processSamplesCount'),
+        ('lastSeenTimeStamp', _ulonglong),
         ('procUtilArray', ctypes.POINTER(ProcessUtilization)),
     )
 
@@ -128,9 +107,9 @@ class ProcessesUtilization(_Structure):
 class _Value(ctypes.Union):
     _fields_ = (
         ('dVal', ctypes.c_double),
-        ('uiVal', ctypes.c_uint),
+        ('uiVal', _uint),
         ('ulVal', ctypes.c_ulong),
-        ('ullVal', ctypes.c_ulonglong),
+        ('ullVal', _ulonglong),
         ('sllVal', ctypes.c_longlong),
         ('siVal', ctypes.c_int),
         ('usVal', ctypes.c_ushort),
@@ -141,12 +120,9 @@ class FieldValue(_Structure):
     """``nvmlFieldValue_t`` with every value type that a driver may use."""
 
     _fields_ = (
-        ('fieldId', ctypes.c_uint),
-        ('scopeId', ctypes.c_uint),
-        ('timestamp', ctypes.c_int64),
-        ('latencyUsec', ctypes.c_int64),
-        ('valueType', ctypes.c_uint),
-        ('nvmlReturn', ctypes.c_uint),
+        *_named(_uint, 'fieldId scopeId'),
+        *_named(ctypes.c_int64, 'timestamp latencyUsec'),
+        *_named(_uint, 'valueType nvmlReturn'),
         ('value', _Value),
     )
 
@@ -160,8 +136,7 @@ class PciInfoExt(ctypes.Structure):
     """``nvmlPciInfoExt_v1_t``."""
 
     _fields_ = (
-        *((name, _uint) for name in ('version', 'domain', 'bus', 'device')),
-        *((name, _uint) for name in ('pciDeviceId', 'pciSubSystemId', 'baseClass', 'subClass')),
+        *_named(_uint, 'version domain bus device pciDeviceId pciSubSystemId baseClass subClass'),
         ('busId', ctypes.c_char * 32),
     )
 
@@ -172,7 +147,7 @@ class FabricInfo(ctypes.Structure):
     _fields_ = (
         ('version', _uint),
         ('clusterUuid', ctypes.c_ubyte * 16),
-        *((name, _uint) for name in ('status', 'cliqueId')),
+        *_named(_uint, 'status cliqueId'),
         ('state', ctypes.c_ubyte),
         ('healthMask', _uint),
     )
@@ -191,10 +166,7 @@ class PlatformInfo(ctypes.Structure):
         ('version', _uint),
         ('ibGuid', ctypes.c_ubyte * 16),
         ('chassisSerialNumber', ctypes.c_char * 16),
-        *(
-            (name, ctypes.c_ubyte)
-            for name in ('slotNumber', 'trayIndex', 'hostId', 'peerType', 'moduleId')
-        ),
+        *_named(ctypes.c_ubyte, 'slotNumber trayIndex hostId peerType moduleId'),
     )
 
 
