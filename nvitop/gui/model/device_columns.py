@@ -1,15 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What is shown of a GPU: the columns of its row, the facts below, and those of its page.
-
-A row of one line and, if there is room, a row of three::
-
-     GPU STATE    USER           JOB                            MEM GiB  UTIL  TEMP      POWER    ┬60s     ┬30s     now
-       5! busy     bob +1         docker 4e7c20d9b8a1  ▇▇▇▇░░░░    34.2   32%  41°C  265/700 W  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂▂▃▂▃▂▂
-
-       5! busy     bob +1         docker 4e7c20d9b8a1  ▇▇▇▇░░░░    34.2   32%  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂
-          41°C     265/700 W      pending row remapping        1980 MHz  █████████████████
-          mem 52°C mem bw 14%     Reset it when convenient               █████████████████
-"""
+"""What is shown of a GPU: the columns of its row, the facts below them, and those of its page."""
 
 from __future__ import annotations
 
@@ -261,16 +251,12 @@ def is_known(device: DeviceSample, metric: str) -> bool:
     return value_of(device, metric) is not None
 
 
-#: Units whose values are drawn on a scale up to 100.
-_UP_TO_100 = frozenset({'%', '°C'})
-
-
 def top_of(metric: Metric, devices: Sequence[DeviceSample]) -> float | None:
     """Return the highest possible value of a metric, such as a power limit; ``None`` if unknown."""
     if metric.maximum:
         known = [value_of(device, metric.maximum) for device in devices]
         return max((top for top in known if top), default=None)
-    return 100.0 if metric.unit in _UP_TO_100 else None
+    return 100.0 if metric.unit in ('%', '°C') else None
 
 
 #: Metrics of a GPU whose row has a line for each metric, and further ones on its page.

@@ -149,7 +149,7 @@ def device_rows(sample: Sample, found: Iterable[Finding] | None = None) -> tuple
     problems = Counter(finding.device for finding in found if is_wrong(finding))
     states = device_states(sample)
     busy = {key for key, state in states.items() if state.word == 'busy'}
-    users = _users_of(sample, busy)
+    users = _users_by_device(sample, busy)
     divided = {device.key.physical_index for device in sample.devices if device.key.is_mig}
     last = {device.key.physical_index: device.key for device in sample.devices}
     instances = [_instance(device) for device in sample.devices]
@@ -160,7 +160,6 @@ def device_rows(sample: Sample, found: Iterable[Finding] | None = None) -> tuple
             device,
             states[key],
             worst.get(key),
-            *users.get(key, ('', '', (), False)),
             is_divided=not key.is_mig and key.physical_index in divided,
             is_last=last[key.physical_index] == key,
             is_others_memory=states[key].word == FREE
@@ -169,6 +168,8 @@ def device_rows(sample: Sample, found: Iterable[Finding] | None = None) -> tuple
             and instances.count(_instance(device)) > 1,
             more_problems=max(0, problems[key] - 1),
         )
+        if key in users:
+            row = _with_user(row, users[key], sample.host.username)
         claim = claim_of_unused(sample, device, row.state)
         if claim is not None:
             row = row._replace(
@@ -187,47 +188,48 @@ def _instance(device: DeviceSample) -> tuple[int, int | None]:
     return device.key.physical_index, device.info.gpu_instance_id
 
 
-def _users_of(
-    sample: Sample, busy: set[DeviceKey]
-) -> dict[DeviceKey, tuple[str, str, tuple[str, ...], bool]]:
-    """Return the user with the most memory on each device, the job, the others, own or not.
+def _users_by_device(sample: Sample, busy: set[DeviceKey]) -> dict[DeviceKey, list[ProcessSample]]:
+    """Return the processes that use each device; those of a MIG device also use its GPU.
 
     Graphics processes count only on ``busy`` devices on which no process computes: every desktop
     has some, even on a free GPU.
     """
-    memory: dict[DeviceKey, dict[str, int]] = {}
-    largest: dict[tuple[DeviceKey, str], ProcessSample] = {}
     gpus = {d.key.physical_index: d.key for d in sample.devices if not d.key.is_mig}
     computing = {process.key.device for process in sample.processes if process.type != 'G'}
     computing |= {gpus.get(key.physical_index, key) for key in computing}
+    users: dict[DeviceKey, list[ProcessSample]] = {}
     for process in sample.processes:
-        size, name = process.gpu_memory_bytes or 0, process.username or ''
         device = process.key.device
-        if process.type == 'G' and (device in computing or device not in busy):
-            continue
-        for key in {device, gpus.get(device.physical_index, device)}:
-            sums = memory.setdefault(key, {})
-            sums[name] = sums.get(name, 0) + size
-            before = largest.get((key, name))
-            if before is None or size > (before.gpu_memory_bytes or 0):
-                largest[key, name] = process
-    users = {}
-    for key, sums in memory.items():
-        name, *others = sorted(sums, key=lambda each: (not each, -sums[each]))
-        process = largest[key, name]
-        owner = process.owner
-        if owner is None or owner.is_plain:
-            command = fmt.format_command(process.command, process.status, name=process.name)
-            job = clip(fmt.what_runs(command), _COMMAND)
-        else:
-            job = safe(owner.group)
-        texts = tuple(
+        if process.type != 'G' or (device in busy and device not in computing):
+            for key in {device, gpus.get(device.physical_index, device)}:
+                users.setdefault(key, []).append(process)
+    return users
+
+
+def _with_user(row: GpuRow, processes: Sequence[ProcessSample], own_name: str | None) -> GpuRow:
+    """Return the row with the user that has the most memory, the job of this memory, and the others."""
+    sums: Counter[str] = Counter()
+    for process in processes:
+        sums[process.username or ''] += process.gpu_memory_bytes or 0
+    name, *others = sorted(sums, key=lambda each: (not each, -sums[each]))
+    largest = max(
+        (process for process in processes if (process.username or '') == name),
+        key=lambda process: process.gpu_memory_bytes or 0,
+    )
+    if largest.owner is None or largest.owner.is_plain:
+        command = fmt.format_command(largest.command, largest.status, name=largest.name)
+        job = clip(fmt.what_runs(command), _COMMAND)
+    else:
+        job = safe(largest.owner.group)
+    return row._replace(
+        user=safe(name or fmt.NOT_AVAILABLE),
+        job=job,
+        others=tuple(
             f'{safe(other or fmt.NOT_AVAILABLE)} {fmt.format_gib_count(sums[other])} GiB'
             for other in others
-        )
-        is_own = bool(name) and name == sample.host.username
-        users[key] = safe(name or fmt.NOT_AVAILABLE), job, texts, is_own
-    return users
+        ),
+        is_own=bool(name) and name == own_name,
+    )
 
 
 def _held_words(sample: Sample, row: GpuRow) -> str:
@@ -260,45 +262,38 @@ def answers(rows: Sequence[GpuRow]) -> tuple[Item, ...]:
         found.append(Item((f'{len(free)} free: GPU {_labels(free)}', f'{len(free)} free'), IDLE, 0))
     elif leaves and all(row.state.word in (*_BUSY, 'held') or row.is_claimed for row in leaves):
         found.append(Item(('no GPU free', '0 free'), DIM, 4))
-    held = [row for row in leaves if row.state.word == 'held']
-    if held:
-        groups: dict[tuple[str, str], list[GpuRow]] = {}
-        for row in held:
-            groups.setdefault((row.user or 'GPU', row.word[5:]), []).append(row)
-        who = ', '.join(
-            f'{user} {_labels(each)} {since}'.rstrip() for (user, since), each in groups.items()
-        )
-        count = f'{len(held)} held'
-        forms = (f'{count}: {who}', f'{count}: GPU {_labels(held)}', count)
-        found.append(Item(forms, WARNING, 2))
-    claimed = [row for row in leaves if row.is_claimed]
-    found += _by_user(claimed, 'claimed', 4)
+    used = [row for row in leaves if not row.is_claimed]
+    found += _by_user([row for row in used if row.state.word == 'held'], 'held', 2, WARNING)
+    found += _by_user([row for row in leaves if row.is_claimed], 'claimed', 4)
     for word in _BUSY:
-        found += _by_user([row for row in leaves if row.state.word == word], word, 3)
-    asleep = [row for row in leaves if row.state.word == 'asleep' and not row.is_claimed]
+        found += _by_user([row for row in used if row.state.word == word], word, 3)
+    asleep = [row for row in used if row.state.word == 'asleep']
     if asleep:
         count = f'{len(asleep)} asleep'
         found.append(Item((f'{count}: GPU {_labels(asleep)}', count), DIM, 4))
     return (*found, *_problem(rows))
 
 
-def _by_user(rows: Sequence[GpuRow], word: str, rank: int) -> list[Item]:
-    """Return the number of devices, and those of each user: ``6 busy: ann 0-3, bob 4,5``."""
+def _by_user(rows: Sequence[GpuRow], word: str, rank: int, style: Style = PLAIN) -> list[Item]:
+    """Return the number of devices, and those of each user: ``6 busy: ann 0-3, bob 4,5``, ``1 held: eve 7 1h``."""
     if not rows:
         return []
-    users: dict[str, list[GpuRow]] = {}
+    groups: dict[tuple[str, str], list[GpuRow]] = {}
     for row in sorted(rows, key=lambda row: not row.user):
-        users.setdefault(row.user, []).append(row)
+        groups.setdefault((row.user, row.word[len(word) :]), []).append(row)
     unknown = 'unknown user'
-    who = (f'{user or f"{unknown} on GPU"} {_labels(each)}' for user, each in users.items())
-    few = [user or unknown for user in users][:3]
+    who = (
+        f'{user or f"{unknown} on GPU"} {_labels(each)}{since}'
+        for (user, since), each in groups.items()
+    )
+    users = list(dict.fromkeys(user or unknown for user, _ in groups))
     count = f'{len(rows)} {word}'
     forms = (
         f'{count}: {", ".join(who)}',
-        f'{count}: {", ".join(few)}' + (' ..' if len(users) > 3 else ''),
+        f'{count}: {", ".join(users[:3])}' + (' ..' if len(users) > 3 else ''),
         count,
     )
-    return [Item(forms, PLAIN, rank)]
+    return [Item(forms, style, rank)]
 
 
 def _problem(rows: Sequence[GpuRow]) -> list[Item]:
