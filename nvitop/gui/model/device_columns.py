@@ -125,8 +125,6 @@ def _utilization(row: GpuRow, _: int) -> Pieces:
 
 
 def _temperature(row: GpuRow, width: int) -> Pieces:
-    if row.device.key.is_mig and row.device.temperature_celsius is None:
-        return ()  # its GPU has it
     celsius = row.device.temperature_celsius
     text = fmt.format_temperature(celsius, width)
     is_hot = row.finding is not None and row.finding.mark == 'hot'
@@ -139,7 +137,7 @@ def _temperature(row: GpuRow, width: int) -> Pieces:
 def _power(row: GpuRow, width: int) -> Pieces:
     usage, limit = row.device.power_usage_mw, row.device.power_limit_mw
     if usage is None:
-        return () if row.device.key.is_mig else ((fmt.NOT_AVAILABLE, DIM),)
+        return ((fmt.NOT_AVAILABLE, DIM),)
     text = f'{usage / 1000:.0f}'
     bound = f'{limit / 1000:.0f}' if limit else ''
     if not bound or 2 * len(bound) + len('/ W') > width:
@@ -148,8 +146,6 @@ def _power(row: GpuRow, width: int) -> Pieces:
 
 
 def _clock(row: GpuRow, _: int) -> Pieces:
-    if row.device.key.is_mig and row.device.sm_clock_mhz is None:
-        return ()
     return _value(fmt.format_measured('MHz', row.device.sm_clock_mhz), ' MHz')
 
 
@@ -185,31 +181,41 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
 DEVICE_COLUMNS_BY_NAME = {column.name: column for column in DEVICE_COLUMNS}
 
 
+def has_value(column: Column, devices: Iterable[DeviceSample]) -> bool:
+    """Whether a column shows something else than metrics, or one that any of the devices has."""
+    return not column.metrics or any(is_known(d, name) for d in devices for name in column.metrics)
+
+
 def _fact(
-    metric: str, size: int, text: Callable[[GpuRow, int], Pieces], align: str = '<'
+    metric: str,
+    size: int,
+    text: Callable[[GpuRow, int], Pieces] | None = None,
+    *,
+    label: str = '',
+    align: str = '<',
 ) -> Column:
-    return Column(metric, '', (size,), '', text, align, metrics=(metric,))
+    """Return a fact: a metric with its label, or with a text of its own."""
+
+    def labeled(row: GpuRow, _: int) -> Pieces:
+        unit, value = METRICS_BY_NAME[metric].unit, value_of(row.device, metric)
+        return ((f'{label} ', DIM), *_value(fmt.format_measured(unit, value)))
+
+    return Column(metric, '', (size,), '', text or labeled, align, metrics=(metric,))
 
 
-def _words(label: str, text_of: Callable[[DeviceSample], str]) -> Callable[[GpuRow, int], Pieces]:
-    return lambda row, _: ((f'{label} ', DIM), *_value(text_of(row.device)))
-
-
-# fmt: off
 #: Facts of a GPU below a column, from its second line down.
 LINE_FACTS: Mapping[str, tuple[Column, ...]] = {
     'state': (
         _fact('temperature', 8, _temperature),
-        _fact('memory_temperature', 8, _words('mem', lambda device: fmt.format_measured('°C', device.memory_temperature_celsius))),
-        _fact('fan_speed', 8, _words('fan', lambda device: fmt.format_share(device.fan_speed_percent))),
+        _fact('memory_temperature', 8, label='mem'),
+        _fact('fan_speed', 8, label='fan'),
     ),
     'user': (
         _fact('power_usage', 11, _power),
-        _fact('memory_utilization', 11, _words('mem bw', lambda device: fmt.format_share(device.memory_utilization_percent))),
+        _fact('memory_utilization', 11, label='mem bw'),
     ),
-    'utilization': (_fact('sm_clock', 8, _clock, '>'),),
+    'utilization': (_fact('sm_clock', 8, _clock, align='>'),),
 }
-# fmt: on
 _LINE_METRICS = {fact.name for facts in LINE_FACTS.values() for fact in facts}
 #: Texts in rows with several lines, which have room for the problem below.
 _TALL_TEXTS: dict[str, Callable[[GpuRow, int], Pieces]] = {

@@ -18,6 +18,7 @@ from nvitop.gui.model.device_columns import (
     Pieces,
     device_widths,
     facts_of,
+    has_value,
     is_known,
     metric_style,
     metrics_of,
@@ -162,18 +163,14 @@ def _columns(rows: Sequence[GpuRow], lines: int, *, has_history: bool) -> list[C
     return [
         changed.get(column.name, column)
         for column in (DEVICE_COLUMNS if lines == 1 else tall_columns(DEVICE_COLUMNS))
-        if (has_history or column.name != 'history') and (not gpus or _has_value(column, gpus))
+        if (has_history or column.name != 'history') and (not gpus or has_value(column, gpus))
     ]
-
-
-def _has_value(column: Column, gpus: Sequence[DeviceSample]) -> bool:
-    return not column.metrics or any(is_known(gpu, name) for gpu in gpus for name in column.metrics)
 
 
 def _facts(rows: Sequence[GpuRow], lines: int) -> dict[str, list[Column]]:
     """Return the facts below each column of rows with this many lines: those that any of the GPUs has."""
     gpus = [row.device for row in rows]
-    known = {name: [f for f in facts if _has_value(f, gpus)] for name, facts in LINE_FACTS.items()}
+    known = {name: [f for f in facts if has_value(f, gpus)] for name, facts in LINE_FACTS.items()}
     return {name: facts[: lines - 1] for name, facts in known.items() if facts and lines > 1}
 
 
@@ -227,7 +224,9 @@ def _draw_row(
         _draw_silent(buf, y, columns, row, area.height)
     else:
         for each in columns:
-            draw_cell(buf, each.x, y, each, each.column.text(row, each.width), PLAIN)
+            # The GPU of a MIG device has values that it lacks.
+            if not device.key.is_mig or has_value(each.column, [device]):
+                draw_cell(buf, each.x, y, each, each.column.text(row, each.width), PLAIN)
         _draw_facts_below(buf, area.inset(0, 1, 0, 0), columns, row, rows, right)
     if history is not None and shown.ruler is not None and device.status == 'ok':
         graph = Rect(history.x, y, history.width, area.height)
