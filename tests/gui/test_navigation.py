@@ -452,6 +452,11 @@ def test_page_of_a_gpu_shows_all_its_metrics_and_facts() -> None:
     assert re.search('PROBLEM +none +│', text)
     for title in ('UTIL', 'MEM', 'POWER', 'TEMP', 'SM CLOCK', 'PCIe RX', 'PCIe TX', 'NVLink TX'):
         assert f'│  {title} ' in text
+    for width in (80, 100, 140):
+        scales = re.findall(
+            ' (PCIe|NVLink) RX .* up to [0-9.]+ .iB/s ', text_of(after(page, Resized(width, 40)))
+        )
+        assert scales == ['PCIe', 'NVLink']
     devices = list(EIGHT.devices)
     devices[3] = devices[3]._replace(remapped_rows_pending=True)
     wrong = text_of(arrived(page, EIGHT._replace(devices=tuple(devices), sequence=9)))

@@ -515,7 +515,7 @@ def test_empty_list_shows_the_reason(fields: dict[str, Any], wsl: str, message: 
     sample = sample._replace(host=sample.host._replace(wsl=wsl))
     lines = process_panel(sample, **fields).lines()
     # There are no headings without any process; they stay while a filter hides all.
-    assert lines[1 + ('PID' in lines[1])] == f'│ {message}'.ljust(78) + '│'
+    assert lines[1 + ('PID' in lines[1])] == f'│  {message}'.ljust(78) + '│'
     assert ('PID' in lines[1]) == message.startswith('No match')
 
 

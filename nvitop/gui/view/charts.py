@@ -234,16 +234,16 @@ def draw_series(
         x += buf.write(
             x, y, clip(now, room), DIM if each.now is None else PLAIN._replace(bold=True)
         )
-        buf.write(x, y, whole, DIM)
+        x += buf.write(x, y, whole, DIM)
         percent = None if each.now is None or not each.top else 100.0 * each.now / each.top
         if bar and each.top:
             place = Rect(area.x + _TITLE + _VALUE + 2, y, bar, 1)
             draw_meter(buf, place, percent, each.style, is_alone=lines > 1)
-        if bar and not each.top and not each.is_mirrored:
+        if not each.top and not each.is_mirrored:
             # Next to the top of the history, whose scale it is.
             text = f'up to {each.format(top)}'
-            end = area.x + left - 1
-            buf.write(end - len(text), y, text if len(text) <= bar else '', DIM)
+            start = area.x + left - 1 - len(text)
+            buf.write(start, y, text if start > x else '', DIM)
         highest = ruler.highest(each.key, each.metric, width)
         if lines > 1 and highest is not None:
             highest = highest if each.now is None else max(highest, each.now)

@@ -12,7 +12,7 @@ from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import Column, Item, Placed
-from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.buffer import Buffer, Rect, inside
 from nvitop.gui.render.theme import DIM, OWN, PLAIN, TAGGED, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
 from nvitop.gui.state.process_rows import JobKey, Line, common_words, is_descending, unknown_devices
@@ -182,9 +182,10 @@ def draw_processes(
     for y, line in enumerate(lines, area.y + 2):
         buf.hit(Rect(1, y, area.width - 2, 1), 'job' if line.is_job else 'process', line.key)
     if not listed.lines and area.height > 2:
-        message = clip(empty_message(listed.total, listed.limits, sample), area.width - 4)
+        cells = inside(area.width)
+        message = clip(empty_message(listed.total, listed.limits, sample), cells.width)
         # Headings stay while a filter hides all processes.
-        buf.write(2, area.y + 1 + bool(listed.total), message, DIM)
+        buf.write(cells.x, area.y + 1 + bool(listed.total), message, DIM)
     if area.height > 1:
         draw_rule(buf, area.bottom - 1, ends, ())
 
