@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from string import ascii_uppercase
 from typing import Any, Dict, NamedTuple
 
 from nvitop.health.states import HELD_RULE
@@ -10,8 +12,6 @@ from nvitop.health.states import HELD_RULE
 UID = 'nvitop-exporter'
 #: Maximum number of lines in a graph, and of rows of a ranking.
 MOST = 20
-#: Names of queries in a panel.
-LETTERS = 'ABCDEFGHIJ'
 _DATASOURCE = {'type': 'prometheus', 'uid': '${datasource}'}
 #: Labels that the variables of the dashboard select, for all series and for those of GPUs.
 _HOST = 'job=~"$job",hostname=~"$hostname"'
@@ -181,15 +181,13 @@ ROWS: dict[str, list[View]] = {
 def dashboard() -> str:
     """Return the dashboard as JSON."""
     panels: list[Panel] = []
-    number, y = 0, 0
+    ids, y = itertools.count(1), 0
     for title, views in ROWS.items():
         place = {'h': 1, 'w': 24, 'x': 0, 'y': y}
-        row: Panel = {'gridPos': place, 'id': number + 1, 'title': title, 'type': 'row'}
-        number, x, y = number + 1, 0, y + 1
-        inside = []
+        row: Panel = {'gridPos': place, 'id': next(ids), 'title': title, 'type': 'row'}
+        inside, x, y = [], 0, y + 1
         for view in views:
-            number += 1
-            inside.append(_panel(number, view, (x, y)))
+            inside.append(_panel(next(ids), view, (x, y)))
             x += view.width
             if x == 24:
                 x, y = 0, y + view.height
@@ -238,7 +236,7 @@ def dashboard() -> str:
 
 
 def _panel(number: int, view: View, place: tuple[int, int]) -> Panel:
-    is_table, is_instant = view.kind == 'table', view.kind != 'timeseries'
+    is_table = view.kind == 'table'
     steps: list[Panel] = [{'color': 'green' if view.alarm else 'text', 'value': None}]
     steps += [{'color': view.alarm, 'value': 1}] if view.alarm else []
     thresholds = {'mode': 'absolute', 'steps': steps}
@@ -253,17 +251,17 @@ def _panel(number: int, view: View, place: tuple[int, int]) -> Panel:
         'fieldConfig': {'defaults': defaults, 'overrides': []},
         'gridPos': {'h': view.height, 'w': view.width, 'x': place[0], 'y': place[1]},
         'id': number,
-        'options': _OPTIONS[view.kind],
+        'options': _OPTIONS.get(view.kind, {}),
         'targets': [
             {
                 'datasource': _DATASOURCE,
                 'expr': query.expr,
                 'format': 'table' if is_table else 'time_series',
-                'instant': is_instant,
+                'instant': view.kind != 'timeseries',
                 'legendFormat': query.legend or '__auto',
                 'refId': letter,
             }
-            for letter, query in zip(LETTERS, view.queries)
+            for letter, query in zip(ascii_uppercase, view.queries)
         ],
         'title': view.title,
         'type': view.kind,
@@ -273,25 +271,23 @@ def _panel(number: int, view: View, place: tuple[int, int]) -> Panel:
     columns: list[tuple[str, str, Any]] = [('hostname', 'links', [_link_to('${__value.raw}')])]
     columns += [(query.legend, 'unit', query.unit) for query in view.queries if query.unit]
     panel['fieldConfig']['overrides'] = [
-        {
-            'matcher': {'id': 'byName', 'options': name},
-            'properties': [{'id': key, 'value': value}],
-        }
+        {'matcher': {'id': 'byName', 'options': name}, 'properties': [{'id': key, 'value': value}]}
         for name, key, value in columns
     ]
     # The results of several queries become one table, the highest values first.
     is_one = len(view.queries) == 1
     names = {
         'Value' if is_one else f'Value #{letter}': query.legend
-        for letter, query in zip(LETTERS, view.queries)
+        for letter, query in zip(ascii_uppercase, view.queries)
     }
-    organize = {'excludeByName': {'Time': True}, 'indexByName': {}, 'renameByName': names}
-    sort = {'fields': {}, 'sort': [{'field': view.queries[0].legend, 'desc': True}]}
-    panel['transformations'] = [
-        *([] if is_one else [{'id': 'merge', 'options': {}}]),
-        {'id': 'organize', 'options': organize},
-        {'id': 'sortBy', 'options': sort},
-    ]
+    changes: dict[str, Panel] = {} if is_one else {'merge': {}}
+    changes['organize'] = {
+        'excludeByName': {'Time': True},
+        'indexByName': {},
+        'renameByName': names,
+    }
+    changes['sortBy'] = {'fields': {}, 'sort': [{'field': view.queries[0].legend, 'desc': True}]}
+    panel['transformations'] = [{'id': key, 'options': value} for key, value in changes.items()]
     return panel
 
 
@@ -302,6 +298,5 @@ def _link_to(host: str) -> Panel:
 
 _OPTIONS: dict[str, Panel] = {
     'stat': {'colorMode': 'value', 'graphMode': 'none'},
-    'timeseries': {},
     'table': {'footer': {'enablePagination': True}, 'showHeader': True},
 }
