@@ -93,9 +93,8 @@ def test_filter_consists_of_names_and_numbers(gpus: simulation.Machine) -> None:
 def test_wrong_filters_raise_and_unknown_names_if_strict(
     gpus: simulation.Machine, filter: Any, options: dict[str, Any], message: str
 ) -> None:
-    is_type = 'a filter' in message
     for query in (nvidia_smi.DeviceQuery, nvidia_smi.XmlDeviceQuery):
-        with pytest.raises(TypeError if is_type else ValueError, match=message):
+        with pytest.raises(TypeError if 'a filter' in message else ValueError, match=message):
             query(filter, **options)
     if 'strict' in options:
         assert nvidia_smi.DeviceQuery(filter) == nvidia_smi.DeviceQuery('') == {}
@@ -242,32 +241,27 @@ def test_module_prints_a_query() -> None:
     words = ('memory.total,', 'count')
     done = run_program('-m', 'nvitop.compat.pynvml_smi', *words, NVITOP_DEMO='old-driver')
     assert done.returncode == 0
-    lines = [
-        'count: 2',
-        'gpu: [1 of 2]',
-        '  fb_memory_usage:',
-        '    total: 32480.0',
-        '    unit: MiB',
-    ]
-    lines += ['gpu: [2 of 2]', '  fb_memory_usage:', '    total: 11178.0', '    unit: MiB']
+    lines = ['count: 2']
+    for index, total in ((1, '32480.0'), (2, '11178.0')):
+        lines += [
+            f'gpu: [{index} of 2]',
+            '  fb_memory_usage:',
+            f'    total: {total}',
+            '    unit: MiB',
+        ]
     assert done.stdout.splitlines() == [f'  {line}' for line in lines]
 
 
 def test_unknown_name_exits_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     with machine():
         assert main(['memory.fre']) == 2
+    text = "unknown query name 'memory.fre'; did you mean 'memory.free'?"
     out, err = capsys.readouterr()
-    assert out == ''
-    assert err.startswith(
-        "nvidia_smi: error: unknown query name 'memory.fre'; did you mean 'memory.free'?"
-    )
-    assert err.count('\n') == 1
+    assert (out, err.count('\n')) == ('', 1)
+    assert err.startswith(f'nvidia_smi: error: {text}')
 
 
-def test_missing_driver_exits_with_status_1(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nvidia_smi, '_instance', None)
+def test_missing_driver_exits_with_status_1(capsys: pytest.CaptureFixture[str]) -> None:
     with simulation.machine('empty') as gpus:
         gpus.fail('nvmlInitWithFlags', 'DRIVER_NOT_LOADED')
         assert main(['--help-query-gpu']) == 0
