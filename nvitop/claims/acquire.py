@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, Sequ
 
 from nvitop.api.device import Device
 from nvitop.basics.masking import mask_command
+from nvitop.basics.text import counted
 from nvitop.claims.records import (
     ClaimError,
     directory_to_write,
@@ -181,7 +182,7 @@ class ClaimRequest(NamedTuple):
             bad = len(selection.unhealthy) + len(selection.lost)
             rest = f' and {bad} that must not be used, see nvitop health' if bad else ''
             raise ClaimError(
-                f'{_devices(self.needed)} needed, but this machine has {len(selection.chosen)}{limit}{rest}'
+                f'{counted(self.needed, "GPU")} needed, but this machine has {len(selection.chosen)}{limit}{rest}'
             )
         return selection.chosen
 
@@ -259,19 +260,17 @@ class _Waiter:
             if ahead:
                 self._release(set(self._locks))
             else:
-                self._collect([*self._matching])
+                self._collect()
                 if self._has_enough():
                     # Again under the locks, because not all programs look at claims.
                     self._look()
-                    self._collect(())
                 if self._has_enough():
                     return self._claim(mask_command(command))
             self._ticket.set_collecting(bool(self._locks))
-            held = len(self._locks)
-            text = f'waiting for {_devices(self._request.needed)}'
+            needed, held = self._request.needed, len(self._locks)
+            text = f'waiting for {counted(needed - held, "more GPU" if held else "GPU")}'
             if held:
-                missing = _devices(self._request.needed - held, 'more ')
-                text = f'waiting for {missing}, {held} kept for you'
+                text = f'{text}, {held} kept for you'
             elif ahead:
                 text = f'{text}, {ahead} ahead in the queue'
             if now >= started + limit:
@@ -288,19 +287,17 @@ class _Waiter:
         return len(self._locks) == self._request.needed
 
     def _look(self) -> None:
-        """Find the devices that match and are not claimed by others."""
-        claimed: set[str] = set()
-        if not self._request.options.ignore_claims:
-            claimed = set(read_claims())
-        devices = self._request.matching(claimed - set(self._locks)).chosen
+        """Find the devices that match and are not claimed by others; give back what no longer does."""
+        claimed = () if self._request.options.ignore_claims else read_claims()
+        devices = self._request.matching({*claimed} - {*self._locks}).chosen
         self._matching = {str(device.uuid()): device for device in devices}
-
-    def _collect(self, uuids: Sequence[str]) -> None:
-        """Lock devices until there are enough; give back those that no longer match."""
         self._release(self._locks.keys() - self._matching.keys())
-        if uuids:
+
+    def _collect(self) -> None:
+        """Lock devices that match until there are enough."""
+        if self._matching:
             self._ticket.set_collecting(True)
-        for uuid in uuids:
+        for uuid in self._matching:
             if uuid not in self._locks and not self._has_enough():
                 lock = take_lock(lock_path(self._directory, uuid))
                 if lock is None and self._request.options.ignore_claims:
@@ -324,10 +321,6 @@ class _Waiter:
         # In the order of CUDA, which programs expect.
         devices = sorted((self._matching[uuid] for uuid in locks), key=lambda device: device.index)
         return ClaimedDevices(devices, list(locks.values()), files)
-
-
-def _devices(count: int, more: str = '') -> str:
-    return f'{count} {more}GPU{"s" if count > 1 else ""}'
 
 
 @contextlib.contextmanager

@@ -90,5 +90,5 @@ def _as_row(claim: Claim, indices: dict[str, str]) -> tuple[str, str, str, str, 
 def _as_json(claim: Claim, indices: dict[str, str]) -> dict[str, object]:
     user, pid = claim.username, claim.process.pid
     values = {'user': user, 'pid': pid, 'since': claim.since, 'command': claim.command}
-    values['kept_by'] = None if is_running(claim.process) else keeper(claim)
-    return {'uuid': claim.uuid, 'index': indices.get(claim.uuid), **values}
+    index = indices.get(claim.uuid)
+    return {'uuid': claim.uuid, 'index': index, **values, 'kept_by': keeper(claim)}
