@@ -115,6 +115,13 @@ class ArgumentParser(argparse.ArgumentParser):
                 setattr(parsed, name, tuple(itertools.chain.from_iterable(values)))
         return parsed
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Convert an argument; the text of a ValueError is shown to the user."""
+        try:
+            return action.type(arg_string) if callable(action.type) else arg_string
+        except ValueError as error:
+            raise argparse.ArgumentError(action, str(error)) from None
+
     def _explain(self, word: str, words: Sequence[str]) -> str:
         names = [command.name for command in self._commands]
         if word == '--':  # of a command that is not the first argument
@@ -196,22 +203,9 @@ def add_general(parser: argparse.ArgumentParser, *, demo: bool = True) -> argpar
     return group
 
 
-def checked(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """Return a type of arguments whose ValueError is shown to the user."""
-
-    def convert(text: str) -> T:
-        try:
-            return parse(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return convert
-
-
 def size(least: str = '0') -> Callable[[str], int]:
     """Return a type of arguments: a size such as ``'4GiB'`` or ``'500M'``, in bytes."""
 
-    @checked
     def convert(text: str) -> int:
         try:
             size_bytes = human2bytes(text)
@@ -228,15 +222,13 @@ def size(least: str = '0') -> Callable[[str], int]:
 
 def duration(least: float, most: float, *, unit: str = 's') -> Callable[[str], float]:
     """Return a type of arguments: a duration such as ``'500ms'`` or ``'1h30m'``, in seconds."""
-
-    return checked(lambda text: read_duration(text, least, most, unit))
+    return lambda text: read_duration(text, least, most, unit)
 
 
 def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
     """Return a type of arguments: a number without a fraction, from ``least`` to ``most``."""
     limits = f'of {least} or more' if most is None else f'from {least} to {most}'
 
-    @checked
     def convert(text: str) -> int:
         number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
         if number < least or (most is not None and number > most):
@@ -249,7 +241,6 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
 def one_of(what: str, names: Collection[str]) -> Callable[[str], str]:
     """Return a type of arguments: one of some names."""
 
-    @checked
     def convert(text: str) -> str:
         if text not in names:
             hint = suggestion(text, names) or f'; use {", ".join(names)}'
@@ -268,7 +259,6 @@ def separated(convert: Callable[[str], T]) -> Callable[[str], tuple[T, ...]]:
     return convert_all
 
 
-@checked
 def _parse_devices(text: str) -> tuple[str, ...]:
     """Names of devices, separated by commas."""
     from nvitop.console.device_names import EXPECTED, is_device_name, split_names

@@ -110,10 +110,7 @@ class Option(NamedTuple):
                 raise ValueError(f'must be true or false, not {value!r}')
             return value
         if self.unit:
-            try:
-                return self.arguments['type'](value)
-            except argparse.ArgumentTypeError as error:
-                raise ValueError(str(error)) from None
+            return self.arguments['type'](value)
         if 'choices' in self.arguments:
             return checked_word(value, self.arguments['choices'])
         if not isinstance(value, (list, tuple)):

@@ -19,7 +19,6 @@ from nvitop.console import lifecycle
 from nvitop.console.arguments import (
     ArgumentParser,
     add_general,
-    checked,
     duration,
     one_of,
     separated,
@@ -167,7 +166,7 @@ def make_parser(program: str = PROGRAM) -> ArgumentParser:
     else:
         add(
             '--listen',
-            type=checked(_address),
+            type=_address,
             metavar='ADDRESS',
             help='serve on this address, such as :9836 (all interfaces), localhost:9000 or '
             f'[::1]:9000 (default: {DEFAULT_HOST}:{DEFAULT_PORT})',

@@ -18,7 +18,6 @@ from nvitop.console.arguments import (
     ArgumentParser,
     add_devices,
     add_general,
-    checked,
     duration,
     one_of,
     separated,
@@ -232,7 +231,6 @@ def _asleep(check: HealthCheck) -> str:
     return f' ({count} asleep)' if count else ''
 
 
-@checked
 def _since(text: str) -> float:
     now = time.time()
     try:
@@ -241,7 +239,6 @@ def _since(text: str) -> float:
         return parse_time(text, now)
 
 
-@checked
 def _expected(text: str) -> int | None:
     return None if text == 'auto' else whole_number(0, 1024)(text)
 

@@ -16,14 +16,7 @@ from typing import TYPE_CHECKING, Callable
 from nvitop import sampling
 from nvitop.basics.units import MAX_SECONDS
 from nvitop.console import lifecycle
-from nvitop.console.arguments import (
-    ArgumentParser,
-    add_devices,
-    add_general,
-    checked,
-    duration,
-    size,
-)
+from nvitop.console.arguments import ArgumentParser, add_devices, add_general, duration, size
 from nvitop.console.driver import start_devices
 from nvitop.console.lifecycle import SIGNALED, CommandFailure, Interrupts
 from nvitop.console.messages import print_message
@@ -56,7 +49,6 @@ _EXIT_STATUS = {
 }
 
 
-@checked
 def _mode(text: str) -> int:
     mode = int(text, 8) if re.fullmatch('[0-7]{1,4}', text) else -1
     if not 0 <= mode <= 0o777 or mode & 0o600 != 0o600:

@@ -13,14 +13,7 @@ from typing import Any, Callable, Mapping
 from nvitop.api import host
 from nvitop.api.device import Device
 from nvitop.console import lifecycle
-from nvitop.console.arguments import (
-    ArgumentParser,
-    add_general,
-    checked,
-    duration,
-    size,
-    whole_number,
-)
+from nvitop.console.arguments import ArgumentParser, add_general, duration, size, whole_number
 from nvitop.console.driver import driver_errors, simulate, start_driver
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message
@@ -305,7 +298,6 @@ def _print(selection: Selection, options: argparse.Namespace) -> int:
     return 0
 
 
-@checked
 def _separator(text: str) -> str:
     try:
         text.encode('utf-8', 'surrogateescape')

@@ -17,7 +17,6 @@ from nvitop.console import lifecycle
 from nvitop.console.arguments import (
     ArgumentParser,
     add_general,
-    checked,
     duration,
     one_of,
     separated,
@@ -85,7 +84,6 @@ def parse_moment(text: str, now: float) -> tuple[float, float | None]:
         raise ValueError(f'not a time: {text!r}; expected {expected}') from None
 
 
-@checked
 def _moment(text: str) -> tuple[float, float | None]:
     return parse_moment(text, time.time())
 
