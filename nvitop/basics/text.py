@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from typing import Container, Iterable, Sequence
+from typing import Callable, Container, Iterable, Sequence
 from unicodedata import category
 
 #: Line and paragraph separators.
@@ -27,14 +27,22 @@ def printable_lines(text: str) -> str:
     return '\n'.join(map(printable, text.split('\n')))
 
 
-def aligned(rows: Sequence[Sequence[str]], left: Container[int]) -> str:
-    """Return rows as text with aligned columns: those in ``left`` to the left, others to the right."""
+def aligned(
+    rows: Sequence[Sequence[str]],
+    left: Container[int],
+    paint: Callable[[int, int, str], str] = lambda row, column, text: text,
+) -> str:
+    """Return rows as text with aligned columns: those in ``left`` to the left, others to the right.
+
+    ``paint`` adds colors to the text in a row and column.
+    """
     widths = [max(map(text_width, column)) for column in zip(*rows)]
     lines = []
-    for row in rows:
+    for row, texts in enumerate(rows):
         padded = []
-        for at, (text, width) in enumerate(zip(row, widths)):
+        for at, (text, width) in enumerate(zip(texts, widths)):
             space = ' ' * (width - text_width(text))
+            text = paint(row, at, text)
             padded.append(text + space if at in left else space + text)
         lines.append('  '.join(padded).rstrip() + '\n')
     return ''.join(lines)

@@ -41,6 +41,26 @@ def print_message(program: str, kind: Kind, text: str) -> None:
         print(message, file=sys.stderr)
 
 
+#: Look of text in a report → its color and attributes.
+_LOOKS: dict[str, tuple[str | None, tuple[str, ...]]] = {
+    'title': (None, ('bold',)),
+    'dim': (None, ('dark',)),
+    'badge': (None, ('reverse',)),
+    'free': ('green', ()),
+    'held': ('yellow', ()),
+}
+
+
+def painted(text: str, look: str) -> str:
+    """Return text for standard output in the look of a part of a report, if it takes colors."""
+    from nvitop.api.termcolor import colored  # most commands need none
+
+    if not text or not look:
+        return text
+    color, attributes = _LOOKS[look]
+    return colored(text, color, attrs=attributes)
+
+
 def print_messages(program: str, messages: Iterable[Message]) -> None:
     """Print messages in their order."""
     for message in messages:

@@ -23,7 +23,7 @@ from nvitop.console.arguments import (
     whole_number,
 )
 from nvitop.console.lifecycle import CommandFailure, writing
-from nvitop.console.messages import print_message
+from nvitop.console.messages import painted, print_message
 from nvitop.fleet.types import FleetError
 from nvitop.health.states import HELD_RULE, IDLE_RULE
 from nvitop.platforms import default_recording
@@ -167,7 +167,7 @@ def make_parser() -> ArgumentParser:
         metavar='N',
         help='print the first N rows, and the others as one',
     )
-    add('--total', action='store_true', help='add a row with the total')
+    add('--total', action='store_true', help='add a row with the total to CSV; tables have one')
     add(
         '--held',
         action='store_true',
@@ -250,7 +250,9 @@ def _text_of(options: argparse.Namespace, report: Report) -> tuple[str, Sequence
     for user in [user for user in options.user if user not in known]:
         print_message(PROGRAM, 'warning', f'no GPU time of user {user!r} in this period')
     report = arrange(report, options.sort, options.top, options.user)
-    return report_text(report, options.format, with_total=options.total), report.problems
+    return report_text(
+        report, options.format, with_total=options.total, paint=painted
+    ), report.problems
 
 
 def _held(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
@@ -273,4 +275,4 @@ def _held(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
         raise CommandFailure(
             'recordings of simulated machines are not listed with those of real ones'
         )
-    return held_text(list(samples.values()), options.user), problems
+    return held_text(list(samples.values()), options.user, paint=painted), problems

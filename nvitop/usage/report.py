@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import textwrap
 import time
-from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, NamedTuple, Sequence
 
 from nvitop.accounting.shares import NO_USER, UNKNOWN_USER
 from nvitop.basics.text import aligned, counted, csv_text, printable
@@ -85,6 +86,14 @@ class Sums:
                 before |= value
             else:
                 setattr(self, name, max(before, value) if name == 'peak_bytes' else before + value)
+
+
+#: Gives text a look: ``'title'``, ``'dim'``, ``'badge'``, ``'free'`` or ``'held'``.
+Paint = Callable[[str, str], str]
+
+
+def _plain(text: str, _: str) -> str:
+    return text
 
 
 class Row(NamedTuple):
@@ -218,15 +227,17 @@ def _hours(seconds: float) -> float:
     return round(seconds / _HOUR, 6) + 0.0  # no -0.0
 
 
-def report_text(report: Report, kind: str, *, with_total: bool = False) -> str:
-    """Return a report in one of :data:`FORMATS`; CSV and tables have the total on request."""
+def report_text(
+    report: Report, kind: str, *, with_total: bool = False, paint: Paint = _plain
+) -> str:
+    """Return a report in one of :data:`FORMATS`; tables have the total, CSV has it on request."""
     rows = report.rows
-    if with_total:
+    if with_total or (kind == 'table' and len(rows) > 1):
         rows += (Row(('(total)', *[''] * (len(report.by) - 1)), report.total, False),)
     if kind == 'json':
         return _json(report)
     if kind == 'table':
-        return _table(report, rows)
+        return _table(report, rows, paint)
     names, mark = [*report.by, *values_of(Sums())], []
     if report.simulated:
         names, mark = [*names, 'simulated'], [report.simulated]
@@ -253,7 +264,7 @@ def _utc(seconds: float) -> str:
     return time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds))
 
 
-def _table(report: Report, rows: tuple[Row, ...]) -> str:
+def _table(report: Report, rows: tuple[Row, ...], paint: Paint) -> str:
     total = report.gpus * (report.until - report.since) or 1.0
     hours = _clock if total < CLOCK_SECONDS else _decimal
     unit = 'kWh' if report.total.joules >= _JOULES_PER_KWH else 'Wh'
@@ -280,24 +291,48 @@ def _table(report: Report, rows: tuple[Row, ...]) -> str:
     # What no row has, such as energy or jobs, has no column.
     columns = [column for column in zip(*lines) if any(column[1:]) or len(lines) == 1]
     has_idle = any(row.sums.peak_bytes and not row.sums.seconds for row in rows)
-    table = aligned(list(zip(*columns)), range(len(report.by)))
-    return _title(report) + table + (f'\n{BESIDE}\n' if has_idle else '')
+    cells = list(zip(*columns))
+
+    def look(row: int, column: int) -> str:
+        if cells[row][0] == '(total)':
+            return 'title'
+        if not column and cells[row][0] == _SPECIAL[NO_USER]:
+            return 'free'
+        return 'held' if cells[0][column] == 'HELD IDLE' else ''
+
+    note = f'\n{textwrap.indent(BESIDE, " ")}\n' if has_idle else ''
+    return _title(report, paint) + _painted(cells, range(len(report.by)), paint, look) + note
 
 
-def _title(report: Report) -> str:
+def _painted(
+    rows: Sequence[Sequence[str]],
+    left: Container[int],
+    paint: Paint,
+    look: Callable[[int, int], str],
+) -> str:
+    """Return a table with a margin and dim headings; ``look`` is that of a cell below them."""
+    table = aligned(
+        rows, left, lambda row, column, text: paint(text, look(row, column) if row else 'dim')
+    )
+    return textwrap.indent(table, ' ')
+
+
+def _title(report: Report, paint: Paint) -> str:
     hosts = report.hosts[0] if len(report.hosts) == 1 else counted(len(report.hosts), 'host')
-    gpus = counted(report.gpus, 'GPU')
     ends = [format_time(report.since), format_time(report.until)]
     is_clock = report.gpus * (report.until - report.since) < CLOCK_SECONDS
     if not is_clock or all(end.endswith(':00') for end in ends):
         ends = [end[:-3] for end in ends]
-    return (
-        f'{_mark(report.simulated)}GPU usage of {printable(hosts)}, {gpus}, {" to ".join(ends)}\n\n'
-    )
+    title = f'GPU usage of {printable(hosts)}'
+    return _head((title, counted(report.gpus, 'GPU'), ' to '.join(ends)), report.simulated, paint)
 
 
-def _mark(scenario: str) -> str:
-    return f'SIMULATED ({printable(scenario)}): ' if scenario else ''
+def _head(words: Sequence[str], scenario: str, paint: Paint) -> str:
+    """Return the line above a table: a title, facts about it, and whether the machine is simulated."""
+    title, *facts = words
+    badges = [paint('[SIMULATED]', 'badge')] if scenario else []
+    parts = (paint(title, 'title'), *(paint(fact, 'dim') for fact in facts), *badges)
+    return f' {"  ".join(parts)}\n\n'
 
 
 def _decimal(seconds: float) -> str:
@@ -322,7 +357,7 @@ def _clipped(text: str) -> str:
     return text if len(text) <= MAX_TEXT else f'{text[: MAX_TEXT - 2]}..'
 
 
-def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
+def held_text(samples: list[Sample], users: Sequence[str] = (), *, paint: Paint = _plain) -> str:
     """Return a table, for a mail, of the memory that is held without being used.
 
     ``users``: only these users, if there are any.
@@ -351,11 +386,14 @@ def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
             lines.append([user, host, process.key.device.label, size_text, since, command])
     times = sorted(format_time(sample.timestamp)[:-3] for sample in samples)
     as_of = 'at ' + ' to '.join(dict.fromkeys((times[0], times[-1])))
-    mark = _mark(samples[0].simulated)
     count = f'{unknown} process' + ('es' if unknown > 1 else '')
-    note = f'Left out, because their utilization is unknown: {count}.\n' if unknown else ''
+    note = f' Left out, because their utilization is unknown: {count}.\n' if unknown else ''
+    scenario = samples[0].simulated
     if len(lines) == 1:
         minutes = f'{HELD_SECONDS / 60:.0f} minutes'
-        return f'{mark}No GPU memory was held for {minutes} without being used {as_of}.\n{note}'
-    title = f'GPU memory that is held without being used, {as_of}: {total / (1 << 30):,.1f} GiB'
-    return f'{mark}{title}\n\n' + aligned(lines, {0, 1, 4, 5}) + (note and f'\n{note}')
+        title = f'No GPU memory was held for {minutes} without being used'
+        return _head((title, as_of), scenario, paint)[:-1] + note
+    size_text = f'{total / (1 << 30):,.1f} GiB'
+    head = _head((f'GPU memory held without being used: {size_text}', as_of), scenario, paint)
+    table = _painted(lines, {0, 1, 4, 5}, paint, lambda _, column: 'held' if column == 3 else '')
+    return head + table + (note and f'\n{note}')

@@ -303,7 +303,7 @@ def at(after: float) -> str:
 
 
 TABLE = """\
-GPU usage of gpu07, 2 GPUs, {begin} to {end}
+GPU usage of gpu07  2 GPUs  {begin} to {end}
 
 USER          GPU-HOURS      %     USED  HELD IDLE  UTIL  PEAK GiB  ENERGY Wh  JOBS
 ann             1:22:30   34.4  1:22:30              73%       1.0      412.5     1
@@ -380,7 +380,8 @@ def test_simulated_machines_are_marked_and_not_added_to_real_ones(
     path = tmp_path / 'demo.db'
     record(path, (sample._replace(simulated='half-busy') for sample in example(5)))
     report = report_of(path)
-    assert report_text(report, 'table').startswith('SIMULATED (half-busy): GPU usage of ')
+    assert report_text(report, 'table').startswith(' GPU usage of gpu07  2 GPUs  ')
+    assert '  [SIMULATED]\n' in report_text(report, 'table')
     assert json.loads(report_text(report, 'json'))['simulated'] == 'half-busy'
     (first, *_) = csv.DictReader(io.StringIO(report_text(report, 'csv')))
     assert first['simulated'] == 'half-busy'
@@ -436,8 +437,8 @@ def test_memory_that_is_held_without_use_is_listed() -> None:
     machine.run(4, 1, **percent('', 0, status='gone', gpu_memory_bytes=2 << 30))
     machine.run(5, 1, **percent('', None, status='foreign', gpu_memory_bytes=2 << 30))  # unknown
     lines = held_text([machine.sample()]).splitlines()
-    assert [re.sub('  +', '  ', line) for line in lines] == [
-        'GPU memory that is held without being used, at 2023-11-14 22:14: 78.0 GiB',
+    assert [re.sub('  +', '  ', line.strip()) for line in lines] == [
+        'GPU memory held without being used: 78.0 GiB  at 2023-11-14 22:14',
         '',
         'USER  HOST  GPU  MEM GiB  IDLE SINCE  COMMAND',
         'bob  gpu07  0  60.0  before 2023-11-14 20:14  python3 train.py',
@@ -447,9 +448,9 @@ def test_memory_that_is_held_without_use_is_listed() -> None:
         'Left out, because their utilization is unknown: 1 process.',
     ]
     bob = held_text([machine.sample(), machine.sample(3600)], ['bob'])
-    assert bob.splitlines()[0].endswith('at 2023-11-14 22:14 to 2023-11-14 23:14: 120.0 GiB')
+    assert bob.splitlines()[0].endswith(': 120.0 GiB  at 2023-11-14 22:14 to 2023-11-14 23:14')
     machine.processes.clear()
-    assert held_text([machine.sample()]).startswith('No GPU memory was held')
+    assert held_text([machine.sample()]).startswith(' No GPU memory was held')
 
 
 @pytest.mark.parametrize(
@@ -486,7 +487,7 @@ def test_the_command_prints_a_table_and_accepts_negative_times(
     period = ['--since', at(0), '--until', at(2)]
     assert main([path, *period, '--user', 'ann']) == 0
     output = capsys.readouterr()
-    assert '\nann 1:22:30 34.4 1:22:30 ' in re.sub(' +', ' ', output.out)
+    assert '\n ann 1:22:30 34.4 1:22:30 ' in re.sub(' +', ' ', output.out)
     assert output.err == ''
     assert main([path, *period, '--user', 'anne']) == 0
     assert "no GPU time of user 'anne' in this period" in capsys.readouterr().err
@@ -510,7 +511,7 @@ def test_files_that_cannot_be_read_are_reported_and_others_are_counted(
     names = ('good.db', 'newer.db', 'other.txt', 'none.db', 'cut.db')
     assert main([str(tmp_path / name) for name in names]) == 1
     output = capsys.readouterr()
-    assert '\nann ' in output.out
+    assert '\n ann ' in output.out
     assert 'newer.db was written by a newer version' in output.err
     for name in ('other.txt', 'none.db', 'cut.db'):
         assert name in output.err

@@ -189,7 +189,7 @@ complete -c nvitop -n '_shtab_nvitop_using usage' -l by -x -d 'a row for each us
 complete -c nvitop -n '_shtab_nvitop_using usage' -l format -xka "table csv json" -d '(default: table)'
 complete -c nvitop -n '_shtab_nvitop_using usage' -l sort -xka "hours used held-idle energy memory utilization name" -d 'order of the rows: the highest value first, but the lowest utilization (default: hours)'
 complete -c nvitop -n '_shtab_nvitop_using usage' -l top -x -d 'print the first N rows, and the others as one'
-complete -c nvitop -n '_shtab_nvitop_using usage' -l total -d 'add a row with the total'
+complete -c nvitop -n '_shtab_nvitop_using usage' -l total -d 'add a row with the total to CSV; tables have one'
 complete -c nvitop -n '_shtab_nvitop_using usage' -l held -d 'list the processes that hold memory at the end of the recordings and have run no kernel and no video for 10 minutes'
 complete -c nvitop -n '_shtab_nvitop_using usage; and test $_shtab_nvitop_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'recordings, as made by nvitop record (default: the recording of this machine)'
 complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a exporter -d 'serve GPU and process values to Prometheus'
