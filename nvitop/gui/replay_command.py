@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import os
 import sys
 from typing import TYPE_CHECKING, Iterator
 
@@ -117,9 +116,6 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    path = default_recording()
-    if options.path == path and not os.path.exists(path):
-        raise CommandFailure(f'{path} does not exist; run nvitop record first, or name a FILE')
     try:
         recording = Recording(options.path)
         try:

@@ -209,6 +209,10 @@ def open_database(path: str) -> sqlite3.Connection:
     try:
         with open(path, 'rb') as file:
             start = file.read(len(SQLITE_MAGIC))
+    except FileNotFoundError:
+        raise RecordingError(
+            f'{path} does not exist; run nvitop record first, or name a FILE'
+        ) from None
     except OSError as error:
         raise RecordingError(f'cannot read {path}: {error.strerror}') from None
     if path.endswith('.jsonl') or start.startswith(b'{"nvitop_sample"'):

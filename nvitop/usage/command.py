@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-import os
 import textwrap
 import time
 from datetime import date, timedelta
@@ -194,6 +193,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.prometheus is None:
         if options.match is not None or options.timeout is not None:
             parser.error('--match and --timeout need --prometheus')
+        options.files = options.files or [default_recording()]
         return lifecycle.run(PROGRAM, lambda: _run(options, _of_files))
     from nvitop.fleet.command import read_settings  # most reports need no network
     from nvitop.usage.prometheus import PROMETHEUS_DIMENSIONS
@@ -221,7 +221,7 @@ def _run(options: argparse.Namespace, read: Callable[[argparse.Namespace], Repor
 
 
 def _of_files(options: argparse.Namespace) -> Report:
-    return read_report(_paths(options), options.since, options.until, options.by)
+    return read_report(options.files, options.since, options.until, options.by)
 
 
 def _of_server(options: argparse.Namespace, settings: Settings) -> Report:
@@ -233,15 +233,6 @@ def _of_server(options: argparse.Namespace, settings: Settings) -> Report:
     if start >= end:
         raise CommandFailure('nothing to read: the period has not begun')
     return read_prometheus(Client(settings), settings.scope, start, end, options.by)
-
-
-def _paths(options: argparse.Namespace) -> list[str]:
-    """Return the recordings to read."""
-    paths: list[str] = options.files or [default_recording()]
-    if not options.files and not os.path.exists(paths[0]):
-        text = 'run nvitop record first, or name a FILE'
-        raise CommandFailure(f'{paths[0]} does not exist; {text}')
-    return paths
 
 
 def _text_of(options: argparse.Namespace, report: Report) -> tuple[str, Sequence[str]]:
@@ -259,7 +250,7 @@ def _held(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
     """Return the list of held memory at the end of the recordings, and what could not be read."""
     samples: dict[str, Sample] = {}
     problems = []
-    for path in _paths(options):
+    for path in options.files:
         try:
             with contextlib.closing(Recording(path)) as recording:
                 sample = recording.sample(recording.span().last)

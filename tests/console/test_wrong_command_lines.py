@@ -78,7 +78,7 @@ nvitop exporter --client-cafile c         client certificates need
 """
 #: Command line → status and part of its message, for what is wrong with files and machines.
 FAILING = """
-nvitop replay none.db                     1  cannot read none.db: No such file or directory
+nvitop replay none.db                     1  none.db does not exist; run nvitop record first, or name a FILE
 nvitop replay                             1  record.db does not exist; run nvitop record first, or name a FILE
 nvitop query -f none/x.csv                1  cannot write to none/x.csv
 nvitop record -o none/a.db                1  cannot write to none/a.db: No such file or directory
