@@ -681,11 +681,13 @@ def test_ruler_of_the_host_is_above_both_of_its_histories(width: int, is_asleep:
     assert max(heights) <= 6
 
 
+@pytest.mark.parametrize('mono', [False, True])
 @pytest.mark.parametrize('keys', ['Down', 'Tab', 'Tab Down Down'])
-def test_selected_row_keeps_the_styles_of_its_cells(keys: str) -> None:
-    devices = [gpu(i, 'A', gpu_utilization_percent=9 * i) for i in range(3)]
+def test_selected_row_keeps_the_styles_of_its_cells(keys: str, *, mono: bool) -> None:
+    devices = [gpu(i, 'A', memory_percent=33 * i) for i in range(3)]
     held = process(devices[0], 1, 'x')._replace(gpu_idle_seconds=3600.0)
-    state = state_on(machine(*devices, processes=(held,)), 100, 30)
+    sample = machine(*devices, processes=(held,))
+    state = state_on(sample, 100, 30, view=ViewState(mono=mono))
     before, after = (draw_frame(each, History()) for each in (state, pressed(state, *keys.split())))
 
     def cells(buffer: Buffer, y: int) -> list[tuple[str, Style]]:
@@ -698,5 +700,6 @@ def test_selected_row_keeps_the_styles_of_its_cells(keys: str) -> None:
 
     (y,) = (y for y in range(30) if any(style.back is Role.SELECTED for *_, style in after.row(y)))
     assert cells(after, y) == cells(before, y)
+    assert not mono or Role.TRACK not in {style.back for *_, style in after.row(y)}
     if keys == 'Down':
         assert _WARNING._replace(back=Role.SELECTED) in [style for *_, style in after.row(y)]

@@ -142,7 +142,7 @@ class Theme(NamedTuple):
         foreground = paint.color[at]
         return Look(
             foreground=foreground,
-            background=background if background != foreground else DEFAULT,
+            background=background,
             bold=style.bold or paint.bold,
             # A gray of 256 colors is dim by itself, and legible.
             dim=style.dim or (paint.dim and foreground < 16),

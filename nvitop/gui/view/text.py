@@ -62,16 +62,20 @@ def draw_mono_bars(buf: Buffer) -> None:
 
     A cell that is partly filled becomes a whole one or a part of the track, unless it is all there is.
     """
-    before = ''
+    before = '', PLAIN
 
     def changed(text: str, style: Style) -> tuple[str, Style]:
         nonlocal before
-        is_first, before = not before.endswith(WHOLE), text
+        is_first, back = not before[0].endswith(WHOLE), before[1].back
+        before = text, style
         if style.role is Role.TRACK:
             return text.translate(_MONO_TRACKS), style
-        if style.back is not Role.TRACK or (is_first and text == EIGHTHS[0]):
+        if style.back is not Role.TRACK:
             return text, style
-        return (WHOLE, style) if text in EIGHTHS[3:] else ('░', Style(Role.TRACK))
+        style = style._replace(back=back)  # as of the row
+        if is_first and text == EIGHTHS[0]:
+            return text, style
+        return (WHOLE, style) if text in EIGHTHS[3:] else ('░', Style(Role.TRACK, back=back))
 
     buf.change(changed)
 
