@@ -142,10 +142,11 @@ def test_hosts_whose_exporter_is_down_are_judged(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hosts = named(source_of(url).read())
-    assert [problem.text for problem in hosts['down'].problems] == ['exporter does not respond']
-    assert (hosts['left'].is_silent, hosts['left'].problems) == (True, ())
+    assert [problem.text for problem in hosts['down'].problems] == ['not responding']
+    assert hosts['left'].is_silent
+    assert [problem.text for problem in hosts['left'].problems] == ['no longer scraped']
     assert main([url, '-1', '--fail-on', 'critical']) == 1
-    assert 'exporter does not respond' in capsys.readouterr().out
+    assert 'not responding' in capsys.readouterr().out
     assert main([url, '-1', '--fail-on', 'critical', '--filter', 'both']) == 0
     assert main([url, '-1', '--jobs', '--filter', 'nosuch']) == 1
     assert "no host matches the filter 'nosuch'" in capsys.readouterr().err
