@@ -193,11 +193,6 @@ class FleetHost(NamedTuple):
         return total(gpu.memory_total_bytes for gpu in self.gpus)
 
     @property
-    def memory_percent(self) -> float | None:
-        """Share of the memory of its GPUs in use."""
-        return percent_of(self.memory_used_bytes, self.memory_total_bytes)
-
-    @property
     def power_watts(self) -> float | None:
         """Power of all its GPUs; MIG devices share that of their GPU."""
         return total({gpu.gpu: gpu.power_watts for gpu in self.gpus}.values())

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
-import threading
 import time
 from typing import TYPE_CHECKING, Callable
 
@@ -37,7 +37,8 @@ from nvitop.gui.state.events import FleetArrived, FleetFailed, OpenHost, Resized
 from nvitop.gui.state.navigation import open_screen
 from nvitop.gui.term.curses_terminal import TerminalError
 from nvitop.sampling.history import History
-from nvitop.sampling.threads import Sampler, start_daemon
+from nvitop.sampling.threads import Sampler
+from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample
 
 if TYPE_CHECKING:
     import argparse
@@ -46,21 +47,17 @@ if TYPE_CHECKING:
     from nvitop.fleet.source import FleetSource
     from nvitop.fleet.types import FleetHost
     from nvitop.gui.term import Terminal
-    from nvitop.sampling.types import Sample
 
 #: Height of a report without a terminal.
 _ANY_HEIGHT = 1 << 30
 #: Minimum pause (seconds) after a failure.
 _PAUSE = 10.0
-#: Time (seconds) that :meth:`FleetReader.stop` waits for the thread.
-_STOP_SECONDS = 0.5
 
 
-class FleetReader:
-    """Reads hosts in a daemon thread. There is at most one request at a time.
+class FleetFeed:
+    """The hosts as a source for the sampler: each turn is one request, and its result an event."""
 
-    ``on_event`` is called in that thread with each result or failure.
-    """
+    origin = Origin()
 
     def __init__(
         self,
@@ -70,72 +67,33 @@ class FleetReader:
     ) -> None:
         self._source = source
         self._on_event = on_event
-        self._condition = threading.Condition()
-        self._is_wanted = False
-        self._due = 0.0
-        self._is_stopping = False
-        self._is_alive = False
         self._interval = interval
+        self._due = 0.0
+        #: Whether no hosts are read, because only one of them is shown.
+        self.is_paused = False
 
-    def start(self) -> None:
-        """Start the thread. Raises RuntimeError if that is impossible."""
-        with self._condition:
-            self._is_stopping = False
-            if not self._is_alive:
-                start_daemon('nvitop-fleet', self._run)
-                self._is_alive = True
-
-    def demand(self, is_wanted: bool) -> None:
-        """Set whether hosts are read; a frozen display reads none."""
-        with self._condition:
-            self._is_wanted = is_wanted
-            self._condition.notify_all()
+    def next_due(self) -> float:
+        return math.inf if self.is_paused else self._due
 
     def refresh(self) -> None:
-        with self._condition:
-            self._due = 0.0
-            self._condition.notify_all()
+        self._due = 0.0
 
-    def stop(self) -> bool:
-        """End the thread; return whether it ended within half a second. Otherwise it is abandoned."""
-        with self._condition:
-            self._is_stopping = True
-            self._condition.notify_all()
-            self._condition.wait_for(lambda: not self._is_alive, _STOP_SECONDS)
-            return not self._is_alive
-
-    def _run(self) -> None:
-        while self._waits_for_turn():
-            started = time.monotonic()
-            event: FleetArrived | FleetFailed
-            try:
-                fleet = self._source.read()
-            except Exception as error:
-                words = f'unexpected error: {type(error).__name__}: {printable(str(error))[:200]}'
-                words = error.line if isinstance(error, FleetError) else words
-                event = FleetFailed(words, time.time())
-                pause = max(_PAUSE, self._interval)
-            else:
-                pause = period(self._interval, fleet.seconds)
-                event = FleetArrived(fleet, pause)
-            with self._condition:
-                self._due = started + pause
-                is_stopping = self._is_stopping
-            if not is_stopping:
-                self._on_event(event)
-        with self._condition:
-            self._is_alive = False
-            self._condition.notify_all()
-
-    def _waits_for_turn(self) -> bool:
-        """Block until hosts are to be read; return ``False`` when the thread is to end."""
-        with self._condition:
-            while not self._is_stopping:
-                remaining = self._due - time.monotonic()
-                if self._is_wanted and remaining <= 0:
-                    return True
-                self._condition.wait(remaining if self._is_wanted else None)
-            return False
+    def sample(self, _: Demand) -> Sample:
+        started = time.monotonic()
+        if self.is_paused or started < self._due:
+            return EMPTY_SAMPLE
+        try:
+            fleet = self._source.read()
+        except Exception as error:
+            words = f'unexpected error: {type(error).__name__}: {printable(str(error))[:200]}'
+            words = error.line if isinstance(error, FleetError) else words
+            self._due = started + max(_PAUSE, self._interval)
+            self._on_event(FleetFailed(words, time.time()))
+        else:
+            pause = period(self._interval, fleet.seconds)
+            self._due = started + pause
+            self._on_event(FleetArrived(fleet, pause))
+        return EMPTY_SAMPLE
 
 
 #: Resolution (seconds) of the graphs of a host.
@@ -234,19 +192,20 @@ class FleetApp(App):
         self._source = source
         self._options = options
         self._interval = interval
-        self._reader = FleetReader(source, self.post, interval)
+        self._feed = FleetFeed(source, self.post, interval)
+        self._sampler = Sampler(self._feed, lambda _: None)
 
     def run_fleet(self) -> int:
         """Run until the user quits; return the exit status. Raises NoThreadError."""
         try:
-            return self.run(self._reader)
+            return self.run(self._sampler)
         finally:
-            self._reader.stop()
+            self._sampler.stop()
             self._source.close()
 
     def open_host(self, host: FleetHost) -> None:
         """Show one host until the user comes back. Meanwhile the server is not asked for the list."""
-        self._reader.demand(False)
+        self._feed.is_paused = True
         source = HostSource(self._source, host, interval=self._interval)
         options = self._options._replace(theme=self.state.theme)
         simulated = self.state.sample.simulated
@@ -255,6 +214,8 @@ class FleetApp(App):
             self.quit(status)
             return
         self.terminal.capture_mouse(self.state.captures_mouse)
+        self._feed.is_paused = False
+        self._sampler.refresh()
         self._handle(Resized(*self.terminal.size()))
 
 

@@ -21,6 +21,7 @@ from nvitop.gui.state.input_line import open_field
 from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup, Keymap
 from nvitop.gui.state.lists import sort_list
 from nvitop.health.states import HELD_SECONDS
+from nvitop.sampling.types import Demand
 
 _HOSTS = frozenset({Screen.HOSTS})
 _GPUS = frozenset({Screen.GPUS})
@@ -121,7 +122,7 @@ _LIST = ScreenSpec(
     draw=view.draw_list,
     menu=(),
     lines=fleet_state.listed,
-    demand=lambda state: state.frozen is None,
+    demand=lambda state: Demand(),
     margins=view.margins,
     texts=_texts,
     filter_example='name, or host: gpu: user: job: model: free:4',
