@@ -23,6 +23,7 @@ from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.driver import simulate
 from nvitop.console.lifecycle import CommandFailure, writing
+from nvitop.console.messages import painted, wrapped
 from nvitop.health import findings
 from nvitop.platforms import stuck_calls, surroundings
 from nvitop.platforms.kernel import is_superuser
@@ -220,7 +221,9 @@ def _run(options: argparse.Namespace) -> int:
         for name, check in run_checks():
             states.add(check.state)
             text = printable_lines(check.text).replace('\n', f'\n{"":24}')
-            print(f'{check.state:8} {name:14} {text}', file=out, flush=True)
+            line = wrapped(f'{check.state:8} {name:14} {text}', out, 24)
+            look = {'failed': 'critical', 'limited': 'warning'}.get(check.state, '')
+            print(painted(check.state, look) + line[len(check.state) :], file=out, flush=True)
     if options.capture is not None:
         _write_capture(options.capture)
     return int('failed' in states)

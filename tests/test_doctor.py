@@ -28,6 +28,15 @@ def report() -> tuple[object, dict[str, str]]:
     return ran.status, found
 
 
+def test_long_texts_are_wrapped_below_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('nvitop.console.messages._size', lambda _: (60, 20))
+    with simulation.machine('faults', processes='none'):
+        lines = CommandRun(doctor.main).out.splitlines()
+    begin = next(at for at, line in enumerate(lines) if 'GPU 1: lost. Reboot' in line)
+    assert max(map(len, lines)) <= 60
+    assert lines[begin + 1].startswith(24 * ' ' + 'it is lost again, check')
+
+
 def test_working_machine_has_status_0() -> None:
     with simulation.machine('mig', processes='none'):
         status, found = report()

@@ -37,7 +37,7 @@ def print_message(program: str, kind: Kind, text: str) -> None:
             from nvitop.api.termcolor import colored  # most commands need none
 
             label = colored(f'{kind}:', _COLORS[kind], attrs=('bold',))
-            message = _wrapped(message).replace(f'{kind}:', label, 1)
+            message = wrapped(message, sys.stderr).replace(f'{kind}:', label, 1)
         print(message, file=sys.stderr)
 
 
@@ -48,6 +48,8 @@ _LOOKS: dict[str, tuple[str | None, tuple[str, ...]]] = {
     'badge': (None, ('reverse',)),
     'free': ('green', ()),
     'held': ('yellow', ()),
+    'warning': ('yellow', ('bold',)),
+    'critical': ('red', ('bold',)),
 }
 
 
@@ -114,13 +116,17 @@ def _size(stream: TextIO) -> tuple[int, int]:
     return 0, 0
 
 
-def _wrapped(text: str) -> str:
-    width = _size(sys.stderr)[0]
+def wrapped(text: str, stream: TextIO, indent: int = 2) -> str:
+    """Return lines wrapped between words if the stream is a terminal, and indented at least as before."""
+    width = _size(stream)[0]
     if not width:
         return text
     import textwrap  # few commands print messages
 
-    fit = textwrap.TextWrapper(
-        width, subsequent_indent='  ', break_long_words=False, break_on_hyphens=False
-    )
-    return '\n'.join('\n'.join(fit.wrap(line)) for line in text.split('\n'))
+    rows = []
+    for line in text.split('\n'):
+        margin = ' ' * max(indent, len(line) - len(line.lstrip(' ')))
+        rows += textwrap.wrap(
+            line, width, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+        ) or ['']
+    return '\n'.join(rows)

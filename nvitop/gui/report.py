@@ -19,7 +19,7 @@ from nvitop.gui.model.main_rows import DEVICE_FRAME, PROCESS_FRAME, MainRows, fu
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import CLASSIC, NARROWEST, Buffer
-from nvitop.gui.render.theme import DIM, ERROR, PLAIN, TITLE, WARNING, resolve_theme, theme_named
+from nvitop.gui.render.theme import DIM, PLAIN, TITLE, resolve_theme, theme_named
 from nvitop.gui.render.width import clip, safe, wrap
 from nvitop.gui.state.problems import count_problems, problem_lines
 from nvitop.gui.state.process_rows import Line, fold, group_by_job, list_processes, list_widths
@@ -27,7 +27,7 @@ from nvitop.gui.view.hints import simulated_badge
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView
-from nvitop.gui.view.text import draw_mono_bars
+from nvitop.gui.view.text import draw_mono_bars, severity_sign
 from nvitop.health import Finding, findings, importance, is_wrong
 from nvitop.health.types import value_words
 from nvitop.sampling.types import STATUS, Sample
@@ -233,7 +233,7 @@ def _finding_lines(found: Sequence[Finding], width: int, *, is_brief: bool = Fal
 
 def finding_lines(severity: str, text: str, width: int, *, is_brief: bool = False) -> list[Pieces]:
     """Return the lines of a finding; a brief one is cut to one line."""
-    style = ERROR if severity == 'critical' else WARNING
+    _, style = severity_sign(severity)
     room = max(20, width - _SEVERITY - 2)
     first, *others = [clip(text, room)] if is_brief else wrap(text, room)
     return [

@@ -25,7 +25,7 @@ from nvitop.console.arguments import (
 )
 from nvitop.console.driver import simulate
 from nvitop.console.lifecycle import CommandFailure, discard_stdout, writing
-from nvitop.console.messages import print_message
+from nvitop.console.messages import print_message, wrapped
 from nvitop.health.check import HealthCheck, check_health
 from nvitop.health.kernel_log import KMSG, read_kernel_log
 from nvitop.health.rules import (
@@ -305,7 +305,8 @@ def _run(options: argparse.Namespace) -> int:
     status = exit_status(verdict, options.format)
     try:
         with writing():
-            sys.stdout.write(FORMATS[options.format](verdict))
+            text = FORMATS[options.format](verdict)
+            sys.stdout.write(wrapped(text, sys.stdout) if options.format == 'text' else text)
             sys.stdout.flush()
     except BrokenPipeError:
         discard_stdout()
