@@ -81,7 +81,9 @@ def test_columns_without_any_value_give_up_their_place() -> None:
     heading = panel(machine(silent), 160).lines()[1].split()
     assert not {'TEMP', 'POWER', 'NAME'} & {*heading}
     other = gpu(1, 'B', temperature_celsius=30)
-    assert {'TEMP', 'NAME'} <= {*panel(machine(silent, other), 160).lines()[1].split()}
+    title, heading, *_ = panel(machine(silent, other), 160).lines()
+    assert {'TEMP', 'NAME'} <= {*heading.split()}
+    assert '110/700 W' in title
 
 
 @pytest.mark.parametrize('size', [3, 17])
@@ -184,11 +186,12 @@ def test_first_line_names_free_held_busy_and_broken_gpus() -> None:
 def test_full_form_marks_a_finding_in_red() -> None:
     hot = gpu(0, 'A', temperature_celsius=93, sm_clock_mhz=1005, gpu_utilization_percent=87)
     hot = hot._replace(info=hot.info._replace(temperature_slowdown_threshold_celsius=89))
-    for width in (79, 110, 160):
+    for width in (79, 100, 160):
         buffer = panel(machine(hot), width, full=True)
         assert styles_of(buffer, 'hot') == styles_of(buffer, '93°C') == {_WARNING}
         # The mark does not replace the percentage at the bar.
-        assert '\n'.join(buffer.lines()[1:]).count('87%') == 1 + (width > 100)
+        assert '\n'.join(buffer.lines()[1:]).count('87%') == 1 + (width > 79)
+        assert width != 100 or buffer.lines()[6].endswith(' 87% │')
 
 
 def test_full_form_has_columns_for_state_and_user() -> None:
@@ -200,7 +203,10 @@ def test_full_form_has_columns_for_state_and_user() -> None:
         process(device, 2, 'x', username='bob', gpu_memory_bytes=MIB),
         process(part, 3, 'x', username='dave', gpu_memory_bytes=MIB),
     )
-    lines = panel(machine(device, part, processes=running), 79, full=True).lines()
+    unknown = gpu(2, 'A', gpu_utilization_percent=None)
+    buffer = panel(machine(device, part, unknown, processes=running), 79, full=True)
+    assert styles_of(buffer, 'N/A') == {DIM}
+    lines = buffer.lines()
     state, user = lines[2].index('State'), lines[2].index('User')
     assert lines[5][state:].startswith('busy ')
     assert lines[5][user:].startswith('carol +1 ')

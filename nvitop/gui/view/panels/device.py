@@ -102,7 +102,7 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
     draw_headings(buf, area.y + 1, named)
     history = next((each for each in columns if each.column.name == 'history'), None)
     top = None
-    if history is not None and any(row.device.status == 'ok' for row in rows):
+    if history is not None and has_values:
         _draw_times(buf, Rect(history.x, area.y + 1, history.width, 1), shown)
         top = _common_top(panel.shown.rows, shown, history.width)
     y = area.y + DEVICE_FRAME
