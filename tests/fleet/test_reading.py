@@ -104,6 +104,7 @@ def test_free_mig_devices_are_free() -> None:
             own('gpu_up', 1),
             own('gpu_state', 1, state='free'),
             own('gpu_temperature_celsius', 40),
+            own('gpu_power_usage_watts', 300),
             own('gpu_health', 3, kind='hot'),
             own('gpu_state', 0, state='held', **part),
             own('gpu_state', 1, state='free', **part),
@@ -116,6 +117,8 @@ def test_free_mig_devices_are_free() -> None:
         ('0:0', 'free', 40),
         ('0:1', 'held', 40),
     ]
+    # Power is that of the GPU; one with a critical finding is not free.
+    assert (host.power_watts, host.free, host.held) == (300, 0, 1)
     assert [(problem.gpu, problem.words, problem.severity) for problem in host.problems] == [
         ('0', KINDS['hot'].counted, 'critical')
     ]
@@ -137,7 +140,9 @@ def test_nothing_is_held_before_ten_minutes_of_history(
     if past is not None:
         labels = {**series[0].labels, ROW: 'past'}
         series.append(Series('', labels, past))
-    assert [gpu.state for gpu in only(read(*series)).gpus] == [state]
+    host = only(read(*series))
+    assert [gpu.state for gpu in host.gpus] == [state]
+    assert totals([host]).memory_used_bytes is None  # of an unknown total
 
 
 def test_names_since_dcgm_exporter_4_9_have_the_same_values() -> None:
@@ -160,7 +165,7 @@ def test_hosts_without_values_are_down_gone_or_forgotten() -> None:
         own('last_collect_timestamp_seconds', NOW - 7),
         row('', NOW - 7, 'seen', hostname='n1', instance='n1:9836', job='gpus'),
         row('', NOW - 900, 'seen', **seen),
-        row('', NOW - 1800, 'seen', hostname='n8', instance='n8:9836', job='gpus'),
+        row('', NOW - 300, 'seen', hostname='n8', instance='n8:9836', job='gpus'),
         row('', NOW - 60, 'seen', hostname='n7', instance='n7:9836', job='gpus'),
         row('up', 0, 'down', instance='n9:9836', job='gpus'),
         row('up', 0, 'down', instance='n6:9836', job='gpus'),
@@ -178,7 +183,7 @@ def test_hosts_without_values_are_down_gone_or_forgotten() -> None:
         ('c', True, ['not responding for 15m'], 'critical'),
         ('n1', False, [], None),
         ('n6', True, ['not responding'], 'critical'),
-        ('n8', True, ['no longer scraped for 30m'], 'warning'),
+        ('n8', True, ['no longer scraped for 5m'], 'warning'),
         ('n9', True, ['not responding for 15m'], 'critical'),
         ('proxy:4', True, ['not responding'], 'critical'),
     ]
@@ -196,11 +201,13 @@ def test_findings_of_a_gpu_are_each_listed_once() -> None:
         own('gpu_health', 1, gpu='1', kind='power_cap'),
         own('gpu_missing', 1, pci_bus_id='0000:3d:00.0'),
         own('last_collect_success', 0),
+        own('simulation_info', 1, scenario='mig'),
     )
     assert [(p.text, p.severity) for p in fleet.problems] == [
         ('GPU 0000:3d:00.0 missing', 'critical'),
         ('driver does not respond', 'critical'),
         ('GPU 0 not responding', 'critical'),
+        ('simulated: these are not its GPUs', 'warning'),
         (f'GPU 1 {KINDS["hot"].counted}', 'warning'),
     ]
 
@@ -224,11 +231,6 @@ def test_claimed_gpus_are_not_free(kind: str) -> None:
     host = host_of_sample('n', sample, 1.0) if kind == 'ssh' else only(read_sample(sample, 'own'))
     assert [gpu.state for gpu in host.gpus] == ['claimed', 'claimed', 'busy']
     assert host.free == 0
-
-
-def test_simulated_hosts_are_marked() -> None:
-    fleet = read(own('gpu_up', 1), own('simulation_info', 1, scenario='mig'))
-    assert [problem.text for problem in fleet.problems] == ['simulated: these are not its GPUs']
 
 
 def test_problems_of_dcgm() -> None:
@@ -276,6 +278,7 @@ def test_owners_come_from_labels_of_processes_or_pods() -> None:
         ('session 3', 1, 0, ('n1',)),
         ('tmux x', 1, 0, ('n1',)),
     ]
+    assert not read(dcgm('DEV_GPU_UTIL', 40, pod='dcgm-exporter-x')).jobs
     assert [job.filter for job in fleet.jobs] == [
         'job:"slurm 42"',
         'job:"pod ml/chat"',
