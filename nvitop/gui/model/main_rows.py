@@ -23,6 +23,8 @@ _WITH_DEVICES = 9
 #: Minimum share of the screen for processes, on the page of a GPU too, and lines of them before rows
 #: of GPUs grow and before the host has histories.
 _SHARE, _PAGE_SHARE, _FEWEST, _ENOUGH = 3, 7, 8, 16
+#: Minimum number of lines of processes before facts other than what is wrong, on the page of a GPU.
+_FEWEST_ON_PAGE = 2
 #: Maximum number of lines of a GPU, or of a metric if a single GPU has a line for each; of a GPU with
 #: MIG devices, which have the users and the memory.
 _MOST_LINES, _MOST_MIG_LINES = 6, 3
@@ -97,7 +99,9 @@ def main_rows(
         has_metrics = DEVICE_FRAME + count <= most
     if has_metrics:
         least = DEVICE_FRAME + count
-        fact_rows = min(fact_rows, most - least)
+        # What is wrong is more important than the host and processes, and they than other facts.
+        others = view.show_host + PROCESS_FRAME + _FEWEST_ON_PAGE
+        fact_rows = min(fact_rows, most - least, max(1 + len(problem), room - least - others))
         least += fact_rows
         growing, steps = count, _MOST_LINES
     else:

@@ -239,12 +239,13 @@ def draw_series(
         if bar and each.top:
             place = Rect(area.x + _TITLE + _VALUE + 2, y, bar, 1)
             draw_meter(buf, place, percent, each.style, is_alone=lines > 1)
-        if not each.top and not each.is_mirrored:
+        highest = ruler.highest(each.key, each.metric, width)
+        is_known = each.now is not None or highest is not None
+        if is_known and not each.top and not each.is_mirrored:
             # Next to the top of the history, whose scale it is.
             text = f'up to {each.format(top)}'
             start = area.x + left - 1 - len(text)
             buf.write(start, y, text if start > x else '', DIM)
-        highest = ruler.highest(each.key, each.metric, width)
         if lines > 1 and highest is not None:
             highest = highest if each.now is None else max(highest, each.now)
             x = area.x + _TITLE
