@@ -17,6 +17,7 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
+from tests.sampling.fakes import device_sample
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 #: Tue Jan 02 03:04:05 2024 UTC.
@@ -40,27 +41,24 @@ HOST = HostSample(
 
 def gpu(index: int, name: str, **fields: Any) -> DeviceSample:
     """Return a GPU with usual values; ``fields`` are those of the sample or of its info."""
-    key = DeviceKey(index, -1, f'GPU-{index:08x}-0000-0000-0000-000000000000')
-    total = fields.pop('total', 80 * GIB)
-    info = DeviceInfo(
-        key,
-        index,
-        name,
-        uuid=key.uuid,
-        bus_id=fields.pop('bus_id', f'00000000:{index * 8 + 7:02X}:00.0'),
-        memory_total_bytes=total,
-        max_sm_clock_mhz=1980,
-        max_memory_clock_mhz=2619,
-        is_unified_memory=fields.pop('is_unified_memory', False),
-    )
-    used = fields.get('memory_used_bytes')
+    total, used = fields.pop('total', 80 * GIB), fields.get('memory_used_bytes')
     usual: dict[str, Any] = {
+        'uuid': f'GPU-{index}',
+        'bus_id': f'00000000:{index * 8 + 7:02X}:00.0',
+        'memory_total_bytes': total,
+        'max_sm_clock_mhz': 1980,
+        'max_memory_clock_mhz': 2619,
+        'max_pcie_link_generation': 5,
+        'max_pcie_link_width': 16,
+        'nvlink_link_count': 18 if 'H100' in name else 0,
         'memory_percent': None if used is None else 100.0 * used / total,
         'sm_clock_mhz': 1410,
         'memory_clock_mhz': 2619,
         'temperature_celsius': 40,
+        'memory_temperature_celsius': None if fields.get('is_unified_memory') else 65,
         'power_usage_mw': 110_000,
         'power_limit_mw': 700_000,
+        'total_energy_joules': 1.2e9 * (index + 1),
         'display_active': 'Disabled',
         'persistence_mode': 'Enabled',
         'performance_state': 'P0',
@@ -70,8 +68,17 @@ def gpu(index: int, name: str, **fields: Any) -> DeviceSample:
         'bar1_memory_total_bytes': 128 * GIB,
         'bar1_memory_used_bytes': 3 * MIB,
         'bar1_memory_percent': 0.0,
+        'pcie_link_generation': 5,
+        'pcie_link_width': 16,
+        'pcie_tx_throughput_kib_per_s': 12_345_678 * (index % 5),
+        'pcie_rx_throughput_kib_per_s': 123_456,
+        'nvlink_total_tx_throughput_kib_per_s': 123_456_789,
+        'nvlink_total_rx_throughput_kib_per_s': 0,
+        'encoder_utilization_percent': 0,
+        'decoder_utilization_percent': 3,
+        'clock_event_reasons': () if fields.get('gpu_utilization_percent') else ('gpu_idle',),
     }
-    return DeviceSample(key, info, **{**usual, **fields})
+    return device_sample(index, name, **{**usual, **fields})
 
 
 def mig(
@@ -140,6 +147,17 @@ TRAIN = 'python3 train.py --model llama-70b --lr 3e-4 --epochs 100 --data /datas
 TORCHRUN = '/usr/bin/python3 -m torch.distributed.run --nproc_per_node=8 pretrain.py'
 
 
+#: GPU 1 is at its power limit, GPU 2 is too hot and has a degraded link.
+_ODD: dict[int, dict[str, Any]] = {
+    1: {'decoder_utilization_percent': 100, 'clock_event_reasons': ('sw_power_cap',)},
+    2: {
+        'pcie_link_width': 8,
+        'pcie_link_down_trained': True,
+        'clock_event_reasons': ('hw_thermal_slowdown', 'sw_power_cap'),
+    },
+}
+
+
 def _h100(index: int, used_gib: float, load: int, watts: int) -> DeviceSample:
     return gpu(
         index,
@@ -150,6 +168,7 @@ def _h100(index: int, used_gib: float, load: int, watts: int) -> DeviceSample:
         sm_clock_mhz=1980 if load else 345,
         temperature_celsius=34 + load * 4 // 10,
         power_usage_mw=watts * 1000,
+        **_ODD.get(index, {}),
     )
 
 
@@ -418,56 +437,39 @@ def with_families(sample: Sample) -> Sample:
     """Return the sample with the ancestors and children of its processes, for the tree screen."""
     if not sample.processes:
         return sample
-    start = NOW - 90_000.0
+    ancestors = (
+        (1, 0, 'root', '/sbin/init splash', 1),
+        (890, 1, 'root', 'sshd: /usr/sbin/sshd -D', 1),
+        (1700, 890, 'alice', '-bash', 1),
+        (20099, 1700, 'alice', 'torchrun --nproc_per_node=8 pretrain.py', 12),
+    )
     family = [
-        HostProcessSample(1, start, 0, 'root', command='/sbin/init splash', thread_count=1),
-        HostProcessSample(890, start, 1, 'root', command='sshd: /usr/sbin/sshd -D', thread_count=1),
         HostProcessSample(
-            1700, start, 890, 'alice', is_own=True, command='-bash', thread_count=1
-        ),
-        HostProcessSample(
-            20099, start, 1700, 'alice', is_own=True, thread_count=12,
-            command='torchrun --nproc_per_node=8 pretrain.py',
-        ),
-    ]  # fmt: skip
-    family = [
-        process._replace(cpu_percent=0.3, memory_percent=0.1, running_time_seconds=90_000.0)
-        for process in family
-    ]
-    devices: dict[int, tuple[DeviceKey, ...]] = {}
-    for each in sample.processes:
-        devices[each.key.pid] = (*devices.get(each.key.pid, ()), each.key.device)
-    seen = set()
-    for each in sample.processes:
-        pid = each.key.pid
-        if pid in seen:
-            continue
-        seen.add(pid)
-        parent = 20099 if 'python' in (each.command or '') else 1700 if each.is_own else 1
-        family.append(
-            HostProcessSample(
-                pid,
-                each.key.start_time,
-                parent,
-                each.username,
-                each.is_own,
-                each.status,
-                each.command,
-                devices[pid],
-                48,
-                each.cpu_percent,
-                each.memory_percent,
-                each.running_time_seconds,
-            )
+            pid, NOW - 90_000.0, parent, user, user == 'alice', command=command,
+            thread_count=threads, cpu_percent=0.3, memory_percent=0.1, running_time_seconds=90_000.0,
         )
-        if pid % 2:
-            family.append(
-                HostProcessSample(
-                    500_000 + pid % 100_000, each.key.start_time, pid, each.username, each.is_own,
-                    command='pt_data_worker --queue 7', thread_count=2, cpu_percent=41.0,
-                    memory_percent=0.4, running_time_seconds=each.running_time_seconds,
-                )
-            )  # fmt: skip
+        for pid, parent, user, command, threads in ancestors
+    ]  # fmt: skip
+    for pid, each in {each.key.pid: each for each in sample.processes}.items():
+        host = HostProcessSample(
+            pid,
+            each.key.start_time,
+            20099 if 'python' in (each.command or '') else 1700 if each.is_own else 1,
+            each.username,
+            each.is_own,
+            each.status,
+            each.command,
+            tuple(other.key.device for other in sample.processes if other.key.pid == pid),
+            48,
+            each.cpu_percent,
+            each.memory_percent,
+            each.running_time_seconds,
+        )
+        worker = host._replace(
+            pid=500_000 + pid % 100_000, parent_pid=pid, command='pt_data_worker --queue 7',
+            status='running', devices=(), thread_count=2, cpu_percent=41.0, memory_percent=0.4,
+        )  # fmt: skip
+        family += [host, worker] if pid % 2 else [host]
     return sample._replace(host_processes=tuple(family))
 
 
@@ -501,80 +503,26 @@ def history_of(sample: Sample, seconds: int = 300) -> History:
     end = int(sample.monotonic)
     for second in range(end - seconds, end + 1):
         wave = 0.55 + 0.45 * math.cos((end - second) / 23)
-        devices = tuple(
-            device._replace(
-                memory_percent=_scaled(device.memory_percent, wave),
-                gpu_utilization_percent=_whole(device.gpu_utilization_percent, wave),
+
+        def scaled(row: Any, names: str, wave: float = wave) -> Any:
+            values = {name: getattr(row, name) for name in names.split()}
+            return row._replace(
+                **{
+                    name: round(value * wave) if isinstance(value, int) else value * wave
+                    for name, value in values.items()
+                    if value is not None
+                }
             )
-            for device in sample.devices
-        )
-        host = sample.host
-        host = host._replace(
-            cpu_percent=_scaled(host.cpu_percent, wave),
-            memory_percent=_scaled(host.memory_percent, wave),
-        )
-        processes = tuple(
-            process._replace(
-                cpu_percent=_scaled(process.cpu_percent, wave),
-                gpu_memory_bytes=_whole(process.gpu_memory_bytes, wave),
-                host_memory_bytes=_whole(process.host_memory_bytes, wave),
-                gpu_sm_utilization_percent=_whole(process.gpu_sm_utilization_percent, wave),
-            )
-            for process in sample.processes
-        )
+
+        devices = [scaled(d, 'memory_percent gpu_utilization_percent') for d in sample.devices]
+        names = 'cpu_percent gpu_memory_bytes host_memory_bytes gpu_sm_utilization_percent'
         history.record(
             sample._replace(
                 monotonic=float(second),
                 processes_monotonic=float(second - second % 2),
-                devices=devices,
-                host=host,
-                processes=processes,
+                devices=tuple(devices),
+                host=scaled(sample.host, 'cpu_percent memory_percent'),
+                processes=tuple(scaled(process, names) for process in sample.processes),
             )
         )
     return history
-
-
-def _scaled(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
-
-
-def _whole(value: int | None, factor: float) -> int | None:
-    return None if value is None else round(value * factor)
-
-
-def with_details(sample: Sample) -> Sample:
-    """Return the sample with details of devices; GPU 2 has a degraded link and is throttled."""
-    reasons = {1: ('sw_power_cap',), 2: ('hw_thermal_slowdown', 'sw_power_cap')}
-    devices = []
-    for device in sample.devices:
-        index = device.key.physical_index
-        # A device without any value has no details either.
-        is_known = device.info.memory_total_bytes is not None
-        if device.status == 'ok' and not device.key.is_mig and is_known:
-            info = device.info._replace(
-                max_pcie_link_generation=5,
-                max_pcie_link_width=16,
-                nvlink_link_count=18 if 'H100' in (device.info.name or '') else 0,
-            )
-            device = device._replace(
-                info=info,
-                pcie_link_generation=5,
-                pcie_link_width=8 if index == 2 else 16,
-                pcie_link_down_trained=index == 2,
-                pcie_tx_throughput_kib_per_s=12_345_678 * (index % 5),
-                pcie_rx_throughput_kib_per_s=123_456,
-                nvlink_total_tx_throughput_kib_per_s=123_456_789,
-                nvlink_total_rx_throughput_kib_per_s=0,
-                encoder_utilization_percent=0,
-                decoder_utilization_percent=100 if index == 1 else 3,
-                memory_temperature_celsius=None if info.is_unified_memory else 65,
-                total_energy_joules=1.2e9 * (index + 1),
-                clock_event_reasons=reasons.get(index, ())
-                if device.gpu_utilization_percent
-                else ('gpu_idle',),
-            )
-        devices.append(device)
-    # Missing details are reported as problems.
-    silent = [d.key for d in devices if d.status == 'ok' and d.clock_event_reasons is None]
-    missing = [Problem(key, 'total_energy', 'Not Supported') for key in silent if not key.is_mig]
-    return sample._replace(devices=tuple(devices), problems=(*sample.problems, *missing))

@@ -26,7 +26,7 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import Cost, DeviceKey, Problem, Sample
 from tests.gui.driving import update_all
 from tests.gui.goldens import FOLDER, LETTERS, assert_golden
-from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
+from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_families
 
 pytestmark = pytest.mark.usefixtures('utc')
 
@@ -108,7 +108,7 @@ def state_after(case: Case) -> AppState:
 
 def sample_of(case: Case) -> Sample:
     sample = SAMPLES_HERE[case.sample]
-    return with_details(with_families(sample)) if sample.sequence else sample
+    return with_families(sample) if sample.sequence else sample
 
 
 def frame_of(case: Case) -> Buffer:

@@ -44,13 +44,13 @@ from nvitop.sampling.types import (
 from tests.gui.drawing import click_hit, lines_of, state_on
 from tests.gui.driving import MANY, after, arrived, keys_that_open, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES, with_families
+from tests.sampling.fakes import process_key, process_sample
 
 pytestmark = pytest.mark.usefixtures('utc')
 
 
 def process(pid: int, gpu: int = 0, **fields: Any) -> ProcessSample:
-    sample = ProcessSample(ProcessKey(pid, 1.0, DeviceKey(gpu)), username='user')
-    return sample._replace(**fields)
+    return process_sample(pid, key=process_key(pid, gpu), **{'username': 'user', **fields})
 
 
 MIB = 1 << 20

@@ -268,6 +268,7 @@ def test_first_line_keeps_the_problem_before_who_is_busy() -> None:
 def test_facts_are_below_their_columns_and_those_that_a_model_lacks_are_left_out() -> None:
     first = gpu(0, 'A', memory_utilization_percent=None, memory_temperature_celsius=50)
     second = gpu(1, 'B', memory_utilization_percent=9, fan_speed_percent=56)
+    second = second._replace(memory_temperature_celsius=None)
     second = second._replace(info=second.info._replace(temperature_slowdown_threshold_celsius=89))
     lines = panel(machine(first, second), 120, 5).lines()
     state, user, util = (lines[1].index(title) for title in ('STATE', 'USER', 'UTIL'))
@@ -390,10 +391,10 @@ def test_selected_process_of_a_job_that_is_folded_for_want_of_room_selects_the_j
 
 def test_job_counts_each_process_once_and_its_processes_show_what_differs() -> None:
     sample, (first, second, *others) = ranks()
+    first = first._replace(owner=make_owner((Layer('slurm', '42', detail='1'),)))
     twin = first._replace(key=first.key._replace(device=second.key.device))
-    step = second._replace(owner=make_owner((Layer('slurm', '42', detail='1'),)))
     _, _, heading, *lines, _, _ = process_panel(
-        sample._replace(processes=(first, twin, step, *others)), 120
+        sample._replace(processes=(first, twin, second, *others)), 120
     ).lines()
     assert re.match(
         r'│▾ 0-3 ann +slurm 42 +4 procs +11\.0 .* python3 train.py --rank --bf16 ', heading

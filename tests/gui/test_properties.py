@@ -37,7 +37,7 @@ from tests.gui.drawing import assert_is_drawn_inside
 from tests.gui.driving import KEYS
 from tests.gui.headless import FakeMeasuring, HeadlessTerminal
 from tests.gui.random_samples import RandomSamples
-from tests.gui.samples import ENVIRONMENT, SAMPLES, with_details, with_families
+from tests.gui.samples import ENVIRONMENT, SAMPLES, with_families
 
 if TYPE_CHECKING:
     from nvitop.gui.render.theme import Theme
@@ -63,7 +63,7 @@ def _keys(*keys: str) -> list[Event]:
 
 def _machine(name: str | int) -> SampleArrived:
     sample = RandomSamples(name).sample() if isinstance(name, int) else SAMPLES[name]
-    return SampleArrived(with_details(with_families(sample._replace(sequence=1))))
+    return SampleArrived(with_families(sample._replace(sequence=1)))
 
 
 _EVENTS: st.SearchStrategy[list[Event]] = st.one_of(

@@ -18,9 +18,11 @@ def device_key(index: int = 0) -> DeviceKey:
     return DeviceKey(index, -1, f'GPU-{index}')
 
 
-def device_sample(index: int = 0, **values: Any) -> DeviceSample:
+def device_sample(index: int = 0, name: str = 'Some GPU', **fields: Any) -> DeviceSample:
+    """Return a device; ``fields`` are those of the sample or of its info."""
     key = device_key(index)
-    return DeviceSample(key, DeviceInfo(key, index, 'Some GPU'))._replace(**values)
+    facts = {field: fields.pop(field) for field in DeviceInfo._fields if field in fields}
+    return DeviceSample(key, DeviceInfo(key, index, name, **facts), **fields)
 
 
 def process_key(pid: int, device: int = 0) -> ProcessKey:
