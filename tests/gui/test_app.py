@@ -6,6 +6,7 @@ import os
 import pathlib
 import platform
 import queue
+import re
 import signal
 import stat
 import subprocess
@@ -204,47 +205,31 @@ def test_report_has_no_names_users_or_commands(name: str) -> None:
 def test_events_are_described_without_their_contents(event: Event, secret: str) -> None:
     assert secret not in describe_event(event, AppState(MONITOR))
     assert type(event).__name__ in describe_event(event, AppState(MONITOR))
-
-
-def test_typed_text_is_not_recorded() -> None:
     typing = AppState(MONITOR, field=TextField('filter'))
-    assert describe_event(KeyPressed('x'), typing) == repr(KeyPressed('•'))
-    assert describe_event(KeyPressed('Enter'), typing) == repr(KeyPressed('Enter'))
-    assert describe_event(KeyPressed('x'), AppState(MONITOR)) == repr(KeyPressed('x'))
+    for state, key, shown in ((typing, 'x', '•'), (typing, 'Enter', 'Enter'), (None, 'x', 'x')):
+        described = describe_event(KeyPressed(key), state or AppState(MONITOR))
+        assert described == repr(KeyPressed(shown))
 
 
-def test_report_is_readable_by_this_user_only(
+def test_report_is_for_this_user_only_and_a_failure_to_write_it_is_explained(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr('tempfile.tempdir', str(tmp_path))
-    state = crash_state_of('hostile')
+    state = crash_state_of('h100x8')
     error = crash(state)
     path = write_crash(error, state, [])
     assert path is not None
     assert path in explain_crash(error, path)
     if os.name == 'posix':
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-
-
-def test_system_error_is_explained_without_file_names() -> None:
-    text = explain_crash(OSError(24, 'Too many open files', '/home/ada/secret'), None)
-    assert 'OSError (Too many open files)' in text
-    assert 'ada' not in text
-
-
-def test_failure_to_write_a_report_is_explained(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr('tempfile.tempdir', str(tmp_path / 'absent'))
-    state = crash_state_of('h100x8')
-    error = crash(state)
     assert write_crash(error, state, []) is None
     text = explain_crash(error, None)
-    assert 'ValueError in crash (' in text
-    assert 'test_app.py:' in text
-    assert 'no report could be written' in text
+    assert re.search(r'ValueError in crash \(.*test_app\.py:\d+\); no report could be', text)
     assert str(error) not in text
-    assert 'no report' in explain_crash(ValueError(), None)
+    system = explain_crash(OSError(24, 'Too many open files', '/home/ada/secret'), None)
+    assert 'OSError (Too many open files)' in system
+    assert 'ada' not in system
 
 
 # Effects run off the UI thread, and failures are posted as events
@@ -365,15 +350,12 @@ def test_zombies_and_exited_processes_are_reported(child: subprocess.Popen[bytes
 
 
 @pytest.mark.parametrize('pid', [0, -1, 2**31 + 5, 2**63])
-def test_invalid_pid_is_never_passed_to_kill(pid: int) -> None:
+def test_invalid_or_unseen_pid_is_never_passed_to_kill(pid: int) -> None:
     event = send_signal(ProcessKey(pid, 1.0, GPU), 'SIGKILL', kill=never)
-    assert event.outcome in ('unseen', 'gone', 'failed')
-
-
-def test_process_in_another_pid_namespace_gets_no_signal() -> None:
+    assert (event.outcome == 'unseen') is (pid <= 0)
     # A PID of another namespace may belong to no process here, which does not mean it has exited.
-    for pid in (os.getpid(), 2**31 + 5):
-        assert send_signal(ProcessKey(pid, -1.0, GPU), 'SIGKILL', kill=never).outcome == 'unseen'
+    for other in (pid, os.getpid()):
+        assert send_signal(ProcessKey(other, -1.0, GPU), 'SIGKILL', kill=never).outcome == 'unseen'
 
 
 @pytest.mark.parametrize(

@@ -259,12 +259,7 @@ def test_targets_that_the_filter_hides_are_marked(screen: str) -> None:
     assert message(state)[0] == '1 hidden by the filter, 1 no longer listed'
 
 
-def test_paste_confirms_nothing() -> None:
-    state = read_dialog(asked())
-    assert update(state, Pasted('\r t k 1')) == (state, ())
-
-
-def test_letters_arrows_and_clicks_choose_a_signal_and_send_none() -> None:
+def test_letters_arrows_clicks_and_pastes_send_no_signal() -> None:
     state = read_dialog(asked('T'))
     keys = {key: signal for signal, key in SIGNAL_KEYS.items() if signal in SIGNALS}
     arrows = {'T': 'SIGTERM', 'Right': 'SIGKILL', 'Left': 'SIGTERM'}
@@ -276,6 +271,7 @@ def test_letters_arrows_and_clicks_choose_a_signal_and_send_none() -> None:
         x = frame.lines()[2].index(signal)
         state, effects = update(state, MousePressed(x, 2, hit=frame.hit_at(x, 2)))
         assert (dialog_of(state).signal, effects) == (signal, ())
+    assert update(state, Pasted('\r t k 1')) == (state, ())
     (effect,) = press(state, 'Enter')[1]
     assert isinstance(effect, SendSignal)
     assert effect.signal == SIGNALS[-1]
@@ -302,12 +298,9 @@ def test_nothing_can_be_confirmed_without_room_to_name_a_target(width: int, heig
     assert effects == (RingBell(),)
     assert later.dialog is not None
     assert pressed(state, 'Esc').dialog is None
-
-
-def test_smallest_screen_names_a_target_and_sends_the_signal() -> None:
-    state = read_dialog(asked(width=40, height=6))
-    assert f'{state.rows[0].key.pid}  ' in text_of(state)
-    assert [type(effect) for effect in press(state, 'Enter')[1]] == [SendSignal]
+    smallest = read_dialog(asked(width=40, height=6))
+    assert f'{smallest.rows[0].key.pid}  ' in text_of(smallest)
+    assert [type(effect) for effect in press(smallest, 'Enter')[1]] == [SendSignal]
 
 
 def test_frame_ends_below_the_targets_over_the_dimmed_screen() -> None:
