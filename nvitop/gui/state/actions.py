@@ -321,17 +321,17 @@ def clear(state: AppState) -> Result:
         return relist(state._replace(query='')), ()
     state = state._replace(searched='')
     cleared = navigation.clear_selection(state)
-    if cleared == state and state.main.shows_page:
+    if cleared != state:
+        return cleared, ()
+    if state.main.shows_page:
         return navigation.toggle_page(state)
-    if cleared == state and state.main.selected_device is not None:
+    if state.main.selected_device is not None:
         return navigation.select_device(state, None), ()
-    if cleared == state and state.screen is Screen.TREE:
+    if state.screen is Screen.TREE:
         return navigation.go_back(state)
-    if cleared == state and state.frozen is not None:
+    if state.frozen is not None:
         return toggle_freeze(state)
-    if cleared == state and state.origin.is_chosen:
-        return leave(state)
-    return cleared, ()
+    return leave(state) if state.origin.is_chosen else (state, ())
 
 
 def tag(state: AppState) -> Result:
