@@ -14,7 +14,7 @@ from nvitop.console.options import Options
 from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.model.device_rows import Folded, answers, device_rows
-from nvitop.gui.model.format import devices_text, format_timestamp, format_word
+from nvitop.gui.model.format import format_timestamp, format_word
 from nvitop.gui.model.main_rows import DEVICE_FRAME, PROCESS_FRAME, MainRows, full_height
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.ansi import to_ansi, to_ascii
@@ -28,14 +28,13 @@ from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView
 from nvitop.gui.view.text import draw_mono_bars, severity_sign
-from nvitop.health import Finding, findings, importance, is_wrong
+from nvitop.health import Finding, findings
 from nvitop.health.types import value_words
 from nvitop.sampling.types import STATUS, Sample
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
     from nvitop.gui.view.text import Pieces
-    from nvitop.sampling.types import DeviceKey
 
 #: Maximum width of a report, and cells of a severity.
 MOST_WIDTH, _SEVERITY = 160, 10
@@ -211,23 +210,20 @@ def _stamp(sample: Sample) -> list[Item]:
 
 
 def _finding_lines(found: Sequence[Finding], width: int, *, is_brief: bool = False) -> list[Pieces]:
-    """Return what is wrong with devices, the most severe first, the same problem of several devices once.
+    """Return what is wrong with devices as on the problems screen.
 
     Brief ones have one line each, without evidence if they have advice.
     """
     gpus = {finding.device.physical_index for finding in found if not finding.device.is_mig}
-    groups: dict[tuple[str, str, str, str], list[DeviceKey]] = {}
-    for finding in sorted(filter(is_wrong, found), key=importance):
-        if finding.device.is_mig and finding.device.physical_index in gpus:
-            continue
-        key = (finding.severity, finding.words, finding.evidence, finding.action)
-        groups.setdefault(key, []).append(finding.device)
+    parts = [
+        each for each in found if not each.device.is_mig or each.device.physical_index not in gpus
+    ]
     lines: list[Pieces] = []
-    for (severity, words, evidence, action), devices in groups.items():
-        text = f'{devices_text(devices)}: {safe(words)}'
-        text += f': {safe(evidence)}' if evidence and not (is_brief and action) else ''
-        text += f'. {safe(action)}' if action else ''
-        lines += finding_lines(severity, text, width, is_brief=is_brief)
+    for line in problem_lines(count_problems((), (), 0.0, parts)):
+        text = f'{line.where}: {safe(line.what)}'
+        text += f': {safe(line.reason)}' if line.reason and not (is_brief and line.action) else ''
+        text += f'. {safe(line.action)}' if line.action else ''
+        lines += finding_lines(line.severity or '', text, width, is_brief=is_brief)
     return lines
 
 

@@ -88,6 +88,8 @@ class Sums:
                 setattr(self, name, max(before, value) if name == 'peak_bytes' else before + value)
 
 
+#: First text of a row, or title of a column → its look.
+_LOOKS = {'(total)': 'title', '(free)': 'free', 'HELD IDLE': 'held', 'MEM GiB': 'held'}
 #: Gives text a look: ``'title'``, ``'dim'``, ``'badge'``, ``'free'`` or ``'held'``.
 Paint = Callable[[str, str], str]
 
@@ -291,30 +293,18 @@ def _table(report: Report, rows: tuple[Row, ...], paint: Paint) -> str:
     # What no row has, such as energy or jobs, has no column.
     columns = [column for column in zip(*lines) if any(column[1:]) or len(lines) == 1]
     has_idle = any(row.sums.peak_bytes and not row.sums.seconds for row in rows)
-    cells = list(zip(*columns))
-
-    def look(row: int, column: int) -> str:
-        if cells[row][0] == '(total)':
-            return 'title'
-        if not column and cells[row][0] == _SPECIAL[NO_USER]:
-            return 'free'
-        return 'held' if cells[0][column] == 'HELD IDLE' else ''
-
     note = f'\n{textwrap.indent(BESIDE, " ")}\n' if has_idle else ''
-    return _title(report, paint) + _painted(cells, range(len(report.by)), paint, look) + note
+    return _title(report, paint) + _painted([*zip(*columns)], range(len(report.by)), paint) + note
 
 
-def _painted(
-    rows: Sequence[Sequence[str]],
-    left: Container[int],
-    paint: Paint,
-    look: Callable[[int, int], str],
-) -> str:
-    """Return a table with a margin and dim headings; ``look`` is that of a cell below them."""
-    table = aligned(
-        rows, left, lambda row, column, text: paint(text, look(row, column) if row else 'dim')
-    )
-    return textwrap.indent(table, ' ')
+def _painted(rows: Sequence[Sequence[str]], left: Container[int], paint: Paint) -> str:
+    """Return a table with a margin and dim headings; rows and columns have the looks of :data:`_LOOKS`."""
+
+    def cell(row: int, column: int, text: str) -> str:
+        look = _LOOKS.get(rows[row][0]) or _LOOKS.get(rows[0][column], '')
+        return paint(text, look if row else 'dim')
+
+    return textwrap.indent(aligned(rows, left, cell), ' ')
 
 
 def _title(report: Report, paint: Paint) -> str:
@@ -395,5 +385,5 @@ def held_text(samples: list[Sample], users: Sequence[str] = (), *, paint: Paint 
         return _head((title, as_of), scenario, paint)[:-1] + note
     size_text = f'{total / (1 << 30):,.1f} GiB'
     head = _head((f'GPU memory held without being used: {size_text}', as_of), scenario, paint)
-    table = _painted(lines, {0, 1, 4, 5}, paint, lambda _, column: 'held' if column == 3 else '')
+    table = _painted(lines, {0, 1, 4, 5}, paint)
     return head + table + (note and f'\n{note}')

@@ -6,6 +6,7 @@ The events screen of a replay: what happened, and when.
 
 from __future__ import annotations
 
+import functools
 from typing import Callable, Sequence
 
 from nvitop.basics.units import format_time
@@ -58,7 +59,8 @@ def _least_detail(state: AppState) -> int:
 
 def card_heights(state: AppState, lines: Sequence[ProblemCount]) -> Callable[[ProblemCount], int]:
     subject = _subject_width(state, lines)
-    return lambda line: len(_card(line, state, subject))
+    # The places of the lines need each height several times.
+    return functools.lru_cache(maxsize=None)(lambda line: len(_card(line, state, subject)))
 
 
 def _subject_width(state: AppState, lines: Sequence[ProblemCount]) -> int:
@@ -102,7 +104,7 @@ def draw_problems(buf: Buffer, state: AppState, history: History) -> None:
     if not lines:
         text = 'No problem matches the filter' if state.problem_query else 'No problems'
         draw_message(buf, layout.area, text, DIM)
-    elif layout.area.bottom < buf.height and cursor is not None:
+    elif layout.area.bottom < buf.height and cursor is not None and lines[cursor].is_failure:
         _draw_detail(buf, layout.area.bottom, lines[cursor], state, history)
 
 
@@ -154,9 +156,6 @@ def _draw_detail(
     buf: Buffer, y: int, line: ProblemCount, state: AppState, history: History
 ) -> None:
     """Draw when a problem was seen, whose processes it concerns, and histories of its GPU."""
-    if not line.is_failure:
-        draw_section(buf, y, safe(line.where))
-        return
     first, last = (fmt.format_moment(when, state.timestamp) for when in (line.first, line.last))
     often = f'in {line.times} samples'
     if line.is_current:
