@@ -45,11 +45,7 @@ class Window(Generic[R, V]):
     sleep: Callable[[float], None] = staticmethod(time.sleep)
 
     def __init__(
-        self,
-        compare: Callable[[R, R, float], V],
-        missing: V,
-        *,
-        shortest: float = SHORTEST_SECONDS,
+        self, compare: Callable[[R, R, float], V], missing: V, *, shortest: float = SHORTEST_SECONDS
     ) -> None:
         """Initialize with the function that compares two readings.
 

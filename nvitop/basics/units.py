@@ -154,19 +154,9 @@ PiB = 1 << 50
 
 #: Bytes in a unit, binary (``'KiB'``) and decimal (``'KB'``).
 SIZE_UNITS: dict[str | None, int] = {
-    None: 1,
-    '': 1,
-    'B': 1,
-    'KiB': KiB,
-    'MiB': MiB,
-    'GiB': GiB,
-    'TiB': TiB,
-    'PiB': PiB,
-    'KB': 1000,
-    'MB': 1000**2,
-    'GB': 1000**3,
-    'TB': 1000**4,
-    'PB': 1000**5,
+    **dict.fromkeys((None, '', 'B'), 1),
+    **{f'{letter}iB': 1024**power for power, letter in enumerate('KMGTP', 1)},
+    **{f'{letter}B': 1000**power for power, letter in enumerate('KMGTP', 1)},
 }
 
 _UNITS = ((MiB, 'MiB'), (GiB, 'GiB'), (TiB, 'TiB'))

@@ -11,12 +11,7 @@ from nvitop.basics.lazy import lazy_names
 if TYPE_CHECKING:
     from nvitop.collector.collector import ResourceMetricCollector, collect_in_background
 
-__all__ = [
-    'ResourceMetricCollector',
-    'SnapshotResult',
-    'collect_in_background',
-    'take_snapshots',
-]
+__all__ = ['ResourceMetricCollector', 'SnapshotResult', 'collect_in_background', 'take_snapshots']
 
 if not TYPE_CHECKING:  # it would hide misspelled names
     __getattr__, __dir__ = lazy_names(

@@ -33,11 +33,7 @@ SECOND_LOOK_SECONDS = 1.0
 #: Number of errors from which it matters whether there are more now.
 MANY_ERRORS = 100
 #: What is measured: nothing that the rules do not need, and the serial number for a replacement.
-_DUE = Due(
-    metrics=frozenset({*CHECK_METRICS, 'serial'} - {PROCESSES}),
-    slow=True,
-    processes=True,
-)
+_DUE = Due(metrics=frozenset({*CHECK_METRICS, 'serial'} - {PROCESSES}), slow=True, processes=True)
 
 
 class HealthCheck(NamedTuple):
@@ -122,10 +118,7 @@ def check_health(
         is_absent = bool(expected) and reader.info.is_absent
         what = f'the driver lists 0 of {expected} GPUs' if is_absent else 'the driver does not work'
         return HealthCheck(
-            sample,
-            expected=expected or 0,
-            error=f'{what}: {error}',
-            is_unusable=hangs or is_absent,
+            sample, expected=expected or 0, error=f'{what}: {error}', is_unusable=hangs or is_absent
         )
     sample = with_logged_events(sample, logged)
     before = None

@@ -156,11 +156,7 @@ _COOL = 'Check fans, airflow and room temperature; lowering the power limit help
 _RECOVERY: dict[str, tuple[str, str, str]] = {
     'GPU Reset': ('reset_needed', 'needs a reset', _RESET),
     'Bus Reset': ('reset_needed', 'needs a reset of its bus', 'Reset its bus, or reboot'),
-    'Drain and Reset': (
-        'reset_needed',
-        'needs a reset soon',
-        f'Start no new work on it. {_RESET}',
-    ),
+    'Drain and Reset': ('reset_needed', 'needs a reset soon', f'Start no new work on it. {_RESET}'),
     'Node Reboot': ('reboot_needed', 'needs a reboot of the machine', 'Reboot the machine'),
     'System Reboot': ('reboot_needed', 'needs a reboot of the system', 'Reboot the system'),
     'Drain P2P': (

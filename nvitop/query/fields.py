@@ -396,9 +396,7 @@ class QueryTable(NamedTuple):
 
 
 def make_table(
-    fields: tuple[QueryField, ...],
-    aliases: dict[str, str],
-    named_only: tuple[QueryField, ...] = (),
+    fields: tuple[QueryField, ...], aliases: dict[str, str], named_only: tuple[QueryField, ...] = ()
 ) -> QueryTable:
     """Make a table; ``aliases`` maps further names to names of fields."""
     everything = (*fields, *named_only)

@@ -275,12 +275,7 @@ class RemoteSource:
     threads_inside = 0
 
     def __init__(
-        self,
-        host: str,
-        arguments: Sequence[str],
-        *,
-        interval: float = 1.0,
-        or_smi: bool = False,
+        self, host: str, arguments: Sequence[str], *, interval: float = 1.0, or_smi: bool = False
     ) -> None:
         self._host = host
         self._command = ssh_command(host, arguments, or_smi=or_smi)

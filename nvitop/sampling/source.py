@@ -47,17 +47,9 @@ if TYPE_CHECKING:
     from nvitop.sampling.owner_reader import OwnerReader
 
 #: Metrics read together with the processes: the memory they are a part of, and where they run.
-_FIRST_METRICS = frozenset(
-    {
-        'mig_mode',
-        *(
-            metric.name
-            for metric in METRICS
-            if metric.name.startswith('memory_') and metric.unit == 'B'
-        ),
-        'memory_percent',
-    }
-)
+_FIRST_METRICS = {'mig_mode', 'memory_percent'} | {
+    metric.name for metric in METRICS if metric.name.startswith('memory_') and metric.unit == 'B'
+}
 #: Metrics that are measured between two readings.
 _BEGUN_METRICS = frozenset(metric.name for metric in METRICS if metric.begin)
 
@@ -112,10 +104,8 @@ class LiveSource:
             selection, self._watchdog, limit=self._limit, clock=clock, wake=wake
         )
         self._host = HostReader(clock=clock)
-        self._processes = ProcessReader(
-            longest=max(LONGEST_CPU_SECONDS, 3 * every.processes),
-            clock=clock,
-        )
+        longest = max(LONGEST_CPU_SECONDS, 3 * every.processes)
+        self._processes = ProcessReader(longest=longest, clock=clock)
         #: Made on first use.
         self._tree_reader: ProcessTreeReader | None = None
         self._idle_times = IdleTimes(2 * every.processes)

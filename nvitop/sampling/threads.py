@@ -113,11 +113,7 @@ class Watchdog:
         self._detached: dict[Hashable, _Call] = {}
         self._inside = 0
         renew_in_child(
-            self,
-            _condition=threading.Condition,
-            _silent=dict,
-            _detached=dict,
-            _inside=int,
+            self, _condition=threading.Condition, _silent=dict, _detached=dict, _inside=int
         )
 
     @property

@@ -360,11 +360,7 @@ def parse_scenario(text: str, *, name: str, source: str = '') -> Scenario:
 
 
 def scenario_of(
-    values: Mapping[str, Any],
-    *,
-    name: str,
-    source: str = '',
-    document: TomlDocument | None = None,
+    values: Mapping[str, Any], *, name: str, source: str = '', document: TomlDocument | None = None
 ) -> Scenario:
     """Check the values of a scenario file; a ScenarioError names *source* and key."""
     top = TomlTable(values, source=source or name, document=document)

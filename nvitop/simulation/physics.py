@@ -206,10 +206,7 @@ def energy_mj(node: Node, t: float) -> int | None:
     if begin is None:
         return None
     total = node.total_of_rate(
-        'power_usage',
-        t,
-        sm_factor=_watts_per_percent(node, t),
-        idle=_number(node, 'idle_power', t),
+        'power_usage', t, sm_factor=_watts_per_percent(node, t), idle=_number(node, 'idle_power', t)
     )
     return None if total is None else round(begin + total)
 

@@ -86,8 +86,8 @@ RECOVERY_ACTIONS = {
 }
 FABRIC_HEALTH = {'healthy': 1, 'unhealthy': 2, 'limited-capacity': 3}
 FABRIC_STATES = {'not-supported': 0, 'not-started': 1, 'in-progress': 2, 'completed': 3}
-#: Name of a return code of NVML, without ``NVML_ERROR_`` → its number.
 PEER_TYPES = {'direct-connected': 0, 'switch-connected': 1}
+#: Name of a return code of NVML, without ``NVML_ERROR_`` → its number.
 ERROR_CODES = {name: code for name, (code, _) in NVML_ERRORS.items()}
 
 

@@ -101,9 +101,7 @@ def test_the_example_of_the_rule() -> None:
     ],
 )
 def test_parts_of_a_gpu(
-    processes: list[dict[str, Any]],
-    values: dict[str, Any],
-    parts: dict[tuple[str, bool], float],
+    processes: list[dict[str, Any]], values: dict[str, Any], parts: dict[tuple[str, bool], float]
 ) -> None:
     assert parts_of(one_gpu(*processes, **values)) == pytest.approx(parts)
 

@@ -143,9 +143,7 @@ def test_a_name_of_no_gpu_is_an_error(machine: simulation.Machine, name: str) ->
     assert (ran.status, ran.out) == (3, f'unknown: no GPU is {name!r}; the driver lists 8\n')
 
 
-def test_a_name_of_a_gpu_that_should_be_there_is_a_missing_gpu(
-    machine: simulation.Machine,
-) -> None:
+def test_a_name_of_a_gpu_that_should_be_there_is_a_missing_gpu(machine: simulation.Machine) -> None:
     machine.set(gpu=7, present=False)
     for name in ('7', 'e4:00.0', 'GPU-123'):
         assert kinds('-o', name) == [('missing', None)], name

@@ -94,10 +94,7 @@ def test_critical_events_matter_until_the_gpu_recovers_and_others_for_ten_minute
 
 def test_one_fault_is_one_finding() -> None:
     (lost,) = findings(sample_of(xid(79), status='lost', reason='GPU is lost'))
-    assert (lost.kind, lost.evidence) == (
-        'lost',
-        'Xid 79: GPU has fallen off the bus',
-    )
+    assert (lost.kind, lost.evidence) == ('lost', 'Xid 79: GPU has fallen off the bus')
     (reset,) = findings(sample_of(xid(119), recovery_action='GPU Reset'))
     assert (reset.kind, reset.severity) == ('xid', 'critical')
     assert reset.evidence.endswith('; recovery action: GPU Reset')
@@ -304,10 +301,7 @@ def test_a_log_that_cannot_be_read_is_unknown(tmp_path: pathlib.Path) -> None:
     path = tmp_path / 'none'
     with simulation.machine('half-busy', processes='none'):
         ran = CommandRun(main, '--kernel-log', str(path))
-    assert (ran.status, ran.out) == (
-        3,
-        f'unknown: cannot read {path}: No such file or directory\n',
-    )
+    assert (ran.status, ran.out) == (3, f'unknown: cannot read {path}: No such file or directory\n')
 
 
 @pytest.mark.skipif(sys.platform != 'linux', reason='needs /dev/kmsg')

@@ -188,11 +188,7 @@ def test_who_ends_a_check_early_does_not_wait_for_its_output(
     words = ('nvitop', 'health', '--timeout', '60')
     command = disk.command('nvmlDeviceGetMemoryInfo*', '5', *words)
     check = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=environment(),
-        cwd=disk.home,
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment(), cwd=disk.home
     )
     parent = psutil.Process(check.pid)
     wait_until(parent.children, 'the child')

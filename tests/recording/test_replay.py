@@ -251,10 +251,7 @@ def lose_gpus(machine: SimpleMachine) -> None:
     ids=['clock set back', 'clock set ahead', 'mig', 'lost'],
 )
 def test_changes_of_the_machine_are_replayed_as_they_were_live(
-    tmp_path: Path,
-    step: float,
-    change: Callable[[SimpleMachine], None] | None,
-    event: str,
+    tmp_path: Path, step: float, change: Callable[[SimpleMachine], None] | None, event: str
 ) -> None:
     machine = SimpleMachine(2)
     machine.run(1)

@@ -33,9 +33,7 @@ class ClockedMachine:
 
     def open(self) -> None:
         watchdog = Watchdog(
-            clock=self.clock,
-            start_thread=self._threads.start,
-            condition=self.clock.condition,
+            clock=self.clock, start_thread=self._threads.start, condition=self.clock.condition
         )
         self.source = LiveSource(
             only=self.only,

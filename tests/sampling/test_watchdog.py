@@ -21,9 +21,7 @@ class Bench:
         self._threads = Threads()
         self.threads, self.start = self._threads.started, self._threads.start
         self.watchdog = Watchdog(
-            clock=self.clock,
-            start_thread=self.start,
-            condition=self.clock.condition,
+            clock=self.clock, start_thread=self.start, condition=self.clock.condition
         )
         self.let_go = threading.Event()
 

@@ -125,9 +125,7 @@ _gpu_caches: dict[str, GpuCache] = {}
 libnvml.on_new_library(_gpu_caches.clear)
 
 
-def once_in_oneshot(
-    getter: Callable[Concatenate[Any, P], V],
-) -> Callable[Concatenate[Any, P], V]:
+def once_in_oneshot(getter: Callable[Concatenate[Any, P], V]) -> Callable[Concatenate[Any, P], V]:
     """Run a getter once per :meth:`DeviceBase.oneshot` block and arguments.
 
     Driver calls are remembered without this. It is for getters that measure over a time span, and

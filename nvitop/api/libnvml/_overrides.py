@@ -50,10 +50,7 @@ class c_nvmlProcessInfo_v1_t(_Structure):
 class c_nvmlProcessInfo_v2_t(_Structure):
     """A row of a process list: memory in bytes, IDs of the GPU instance and compute instance."""
 
-    _fields_ = (
-        *c_nvmlProcessInfo_v1_t._fields_,
-        *_named(_uint, 'gpuInstanceId computeInstanceId'),
-    )
+    _fields_ = (*c_nvmlProcessInfo_v1_t._fields_, *_named(_uint, 'gpuInstanceId computeInstanceId'))
 
 
 class c_nvmlProcessInfo_v3_t(_Structure):
@@ -71,10 +68,7 @@ class c_nvmlMemory_v1_t(_Structure):
 class c_nvmlMemory_v2_t(_Structure):
     """Memory of a device in bytes; ``used`` does not include reserved memory."""
 
-    _fields_ = (
-        ('version', _uint),
-        *_named(_ulonglong, 'total reserved free used'),
-    )
+    _fields_ = (('version', _uint), *_named(_ulonglong, 'total reserved free used'))
 
 
 class c_nvmlTemperature_v1_t(_Structure):

@@ -315,12 +315,7 @@ def _note(key: tuple[str, int], result: _ListResult) -> list[ProcessInfo]:
     name = key[0]
     if name not in _warned:
         _warned.add(name)
-        warn(
-            '%s returned impossible processes: %s.',
-            name,
-            text,
-            kind=IMPOSSIBLE_PROCESSES,
-        )
+        warn('%s returned impossible processes: %s.', name, text, kind=IMPOSSIBLE_PROCESSES)
     return result.rows
 
 

@@ -38,11 +38,7 @@ LAYOUTS: Mapping[str, type[ctypes.Structure]] = {
     'v3': c_nvmlProcessInfo_v3_t,
 }
 #: List of NVML → types of the processes in it.
-LISTS = {
-    'Compute': ('C', 'C+G'),
-    'Graphics': ('G', 'C+G'),
-    'MPSCompute': ('M',),
-}
+LISTS = {'Compute': ('C', 'C+G'), 'Graphics': ('G', 'C+G'), 'MPSCompute': ('M',)}
 #: Fields of a utilization sample of a process in NVML.
 UTILIZATION = ('pid', 'timeStamp', 'smUtil', 'memUtil', 'encUtil', 'decUtil')
 #: Interval (microseconds) between utilization samples of the driver.

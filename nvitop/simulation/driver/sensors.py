@@ -34,12 +34,7 @@ add_values(
 )
 add_values(
     NODE,
-    {
-        'nvmlDeviceGetUtilizationRates': {
-            'gpu': 'gpu_utilization',
-            'memory': 'memory_utilization',
-        },
-    },
+    {'nvmlDeviceGetUtilizationRates': {'gpu': 'gpu_utilization', 'memory': 'memory_utilization'}},
 )
 
 
