@@ -16,12 +16,7 @@ from nvitop.compat.pynvml_smi.smi import LoopAsync, nvidia_smi
 _NUMBERS = {name: value for name, value in vars(_fields).items() if name.startswith('NVSMI_')}
 globals().update(_NUMBERS)
 
-__all__ = [
-    'NVSMI_BRAND_NAMES',
-    'NVSMI_QUERY_GPU',
-    'LoopAsync',
-    'nvidia_smi',
-]
+__all__ = ['NVSMI_BRAND_NAMES', 'NVSMI_QUERY_GPU', 'LoopAsync', 'nvidia_smi']
 __all__ += sorted(_NUMBERS.keys() - set(__all__))
 __all__ += sorted(set(libnvml.__all__) - set(__all__))
 

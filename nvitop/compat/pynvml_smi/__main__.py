@@ -12,11 +12,7 @@ from nvitop.console.lifecycle import CommandFailure, run, writing
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print everything, or the values of a filter, as text or (after ``xml``) as XML.
-
-    Returns:
-        The exit status: 1 if NVML cannot be used or the output cannot be written, 2 for an unknown name.
-    """
+    """Print everything, or the values of a filter, as text or (after ``xml``) as XML."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     return run('nvidia_smi', lambda: _print_query(words))
 

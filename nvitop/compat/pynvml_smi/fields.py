@@ -167,16 +167,7 @@ class SmiGpu:
         self._raises = raises
 
     def read(self, method: str, *args: Any, unknown: str = '') -> Any:
-        """Return the value of a getter of :class:`nvitop.Device`.
-
-        Args:
-            method: Name of the getter.
-            args: Arguments of the getter.
-            unknown: The value if the driver returns a number that has no name.
-
-        Raises:
-            NVMLError: The value is not available.
-        """
+        """Return the value of a getter, or raise NVMLError; ``unknown`` stands for unnamed numbers."""
         value, reason = self.device.reading(method, *args)
         if value is not NA:
             return value
@@ -185,23 +176,13 @@ class SmiGpu:
         raise reason if isinstance(reason, NVMLError) else NVMLError_NotSupported()
 
     def pcie_throughput(self, direction: int) -> int:
-        """Return the PCIe throughput (0: transmitted, 1: received) over 20 ms in KB/s.
-
-        The getters of :class:`nvitop.Device` return KiB/s.
-
-        Raises:
-            NVMLError: The value is not available.
-        """
+        """Return the PCIe throughput (0: transmitted, 1: received) in KB/s, unlike the getters."""
         if self.device.handle is None:
             self.read('uuid')
         return int(libnvml.nvmlDeviceGetPcieThroughput(self.device.handle, direction))
 
     def value(self, read: Read) -> object:
-        """Return a value, or the text of the error: ``'N/A'`` if the value is not supported.
-
-        Raises:
-            NVMLError: The value is not available for another reason, and errors are raised.
-        """
+        """Return a value, or the text of the error unless it is raised; ``'N/A'``: not supported."""
         try:
             return read(self)
         except NVMLError_NotSupported:

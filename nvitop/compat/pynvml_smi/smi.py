@@ -143,16 +143,10 @@ if TYPE_CHECKING:
 
 
 def parse_filter(filter: Filter, *, strict: bool = False) -> frozenset[int]:
-    """Return the numbers that a filter selects.
+    """Return the numbers of a filter: ``'memory.free, uuid'``, ``NVSMI_UUID``, a list of either.
 
-    Args:
-        filter: ``'memory.free, uuid'``, ``NVSMI_UUID``, a list of numbers and names; ``None`` is
-            everything.
-        strict: Whether unknown names and numbers are an error. Otherwise they are ignored.
-
-    Raises:
-        TypeError: The filter is, or contains, another type.
-        ValueError: A name or a number is unknown, and ``strict`` is true.
+    ``None`` is everything. Other types raise TypeError, and if ``strict``, unknown names and numbers
+    raise ValueError; otherwise they are ignored.
     """
     if filter is None:
         return frozenset((NVSMI_ALL,))
@@ -184,13 +178,8 @@ def _parse_names(text: str, *, strict: bool) -> set[int]:
 def read_tree(numbers: frozenset[int], *, raises: bool = False) -> Tree:
     """Return the results of a query: values of the machine, and ``gpu``, a list with one tree per GPU.
 
-    Args:
-        numbers: The selected numbers.
-        raises: Whether errors other than *not supported* are raised. Otherwise the text of the error
-            is the value.
-
-    Raises:
-        NVMLError: NVML cannot be used, or the number of GPUs is not available; or see ``raises``.
+    Raises NVMLError if NVML cannot be used, and with ``raises`` if a value has another error than
+    *not supported*, whose text is the value otherwise.
     """
     everything = NVSMI_ALL in numbers
     tree: Tree = {}
