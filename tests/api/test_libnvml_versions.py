@@ -6,9 +6,11 @@ import ctypes
 import struct
 from typing import Any, Callable
 
+import pynvml
 import pytest
 
 from nvitop.api import libnvml
+from nvitop.api.libnvml import _overrides
 from nvitop.basics.units import NA
 from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, handle, write_uint
 
@@ -17,6 +19,33 @@ GIB = 1 << 30
 NO_INSTANCE = 0xFFFFFFFF
 NOT_AVAILABLE = 0xFFFFFFFF_FFFFFFFF
 FORMATS = {16: '=I4xQ', 24: '=I4xQII', 32: '=I4xQIIQ'}
+
+
+@pytest.mark.parametrize(
+    ('name', 'of_binding'),
+    [
+        ('c_nvmlMemory_v2_t', 'c_nvmlMemory_v2_t'),
+        ('c_nvmlProcessInfo_v2_t', 'c_nvmlProcessInfo_v2_t'),
+        ('c_nvmlTemperature_v1_t', 'c_nvmlTemperature_v1_t'),
+        ('ProcessUtilization', 'c_nvmlProcessUtilizationInfo_v1_t'),
+        ('ProcessesUtilization', 'c_nvmlProcessesUtilizationInfo_v1_t'),
+        ('FieldValue', 'c_nvmlFieldValue_t'),
+        ('PciInfoExt', 'nvmlPciInfoExt_v1_t'),
+        ('FabricInfo', 'c_nvmlGpuFabricInfo_v2_t'),
+        ('FabricHealth', 'c_nvmlGpuFabricInfo_v3_t'),
+        ('PlatformInfo', 'c_nvmlPlatformInfo_v2_t'),
+        ('SramEccStatus', 'c_nvmlEccSramErrorStatus_v1_t'),
+    ],
+)
+def test_structures_are_those_of_the_binding(name: str, of_binding: str) -> None:
+    own: Any = getattr(_overrides, name)
+    other: Any = getattr(pynvml, of_binding, own)  # old bindings lack some
+
+    def layout(structure: Any) -> dict[str, int]:
+        return {field[0]: getattr(structure, field[0]).offset for field in structure._fields_}
+
+    assert layout(own) == layout(other)
+    assert ctypes.sizeof(own) == ctypes.sizeof(other)
 
 
 def process_list(

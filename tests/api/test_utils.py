@@ -24,6 +24,7 @@ from nvitop.api.process import HostProcess
 from nvitop.api.utils import Snapshot, colored, set_color
 from nvitop.basics.units import (
     NA,
+    SIZE_UNITS,
     GiB,
     KiB,
     MiB,
@@ -155,6 +156,12 @@ def test_bytes2human(sizes: list[Any], texts: str) -> None:
 )
 def test_human2bytes(texts: list[int | str], size: int) -> None:
     assert [human2bytes(s=text) for text in texts] == [size] * len(texts)
+
+
+def test_units_of_sizes_are_those_of_texts() -> None:
+    for unit, size in SIZE_UNITS.items():
+        assert human2bytes(f'1{unit or ""}') == size
+    assert len(SIZE_UNITS) == 13
 
 
 @pytest.mark.parametrize(

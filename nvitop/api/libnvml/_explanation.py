@@ -126,8 +126,8 @@ _MEANINGS: dict[int | str, str] = {
     'is not installed or not visible to this process.\n',
     _errors.DRIVER_NOT_LOADED: 'The NVIDIA driver is installed but its kernel module is not '
     'loaded.\n',
-    _errors.LIB_RM_VERSION_MISMATCH: 'The NVIDIA libraries and the loaded kernel module have '
-    'different versions{versions}: the driver was updated while the old module was in use.\n',
+    _errors.LIB_RM_VERSION_MISMATCH: 'The NVIDIA libraries and the loaded kernel module '
+    'have different versions{versions}: the driver was updated while the old module was in use.\n',
     _errors.NO_PERMISSION: 'This user may not access the NVIDIA driver{closed}.\n',
     _errors.GPU_IS_LOST: 'A GPU is lost: it has fallen off the bus or no longer responds.\n',
     _errors.UNKNOWN: '{advice}',
