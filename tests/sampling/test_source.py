@@ -165,6 +165,12 @@ def test_one_metric_costs_one_metric_and_leaves_no_thread() -> None:
         assert take_sample(metrics=['processes']).processes
 
 
+def test_a_report_asks_each_gpu_once_for_its_memory_and_mode(bench: ClockedMachine) -> None:
+    bench.source.complete_sample(Demand())
+    asked = [bench.machine.calls[f'nvmlDeviceGet{what}'] for what in ('MemoryInfo_v2', 'MigMode')]
+    assert asked == [8, 8]
+
+
 def test_an_unknown_metric_is_an_error() -> None:
     with pytest.raises(ValueError, match="unknown metric 'temperatur'; did you mean 'temperature'"):
         take_sample(metrics=['temperatur'])
