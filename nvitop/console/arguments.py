@@ -144,13 +144,14 @@ class ArgumentParser(argparse.ArgumentParser):
             return f'{option!r} must be the first argument: nvitop --ssh HOST {name} ...'
         if option == '--ssh' and name:
             return f'{name!r} does not take {option}; run it there: ssh HOST nvitop {name} ...'
+        what = f'unknown option {option!r}'
         advice = ADVICE.get(f'{self.prog} {option}')
-        hint = f'; use {advice}' if advice else suggestion(option, self.option_names())
-        for command in () if advice else self._commands:
+        if advice:
+            return f'{what}; use {advice}'
+        for command in self._commands:
             if option in command.load().make_parser().option_names():
-                hint = f"; did you mean 'nvitop {command.name} {option}'?"
-                break
-        return f'unknown option {option!r}{hint}'
+                return f"{what}; did you mean 'nvitop {command.name} {option}'?"
+        return f'{what}{suggestion(option, self.option_names())}'
 
     def option_names(self) -> list[str]:
         """All options that the help shows."""

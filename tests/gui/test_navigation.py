@@ -263,6 +263,8 @@ def test_process_that_exits_after_a_signal_is_named() -> None:
     first = first._replace(name='python3')
     state = state_of(MANY._replace(processes=(first, second, *others)))
     state = after(state, SignalSent(first.key, 'SIGTERM', 'sent'))
+    alive = arrived(state, MANY._replace(processes=(first, *others)))
+    assert texts(alive) == texts(state)
     state = after(state, SampleArrived(MANY._replace(sequence=2, processes=(second, *others))))
     sent, exited = texts(state)
     assert sent == f'Sent SIGTERM to {first.key.pid}'

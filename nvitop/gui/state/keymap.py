@@ -34,11 +34,12 @@ class Binding(NamedTuple):
     needs: tuple[Need, ...] = ()
     #: Whether it leads to a signal, so that ``--readonly`` disables it.
     is_signal: bool = False
-    #: Whether it leaves a screen; sorts by one order; shows the keys that do; stops the program, also
-    #: while text is typed.
+    #: Whether it leaves a screen.
     leaves: bool = False
+    #: Whether it sorts by one order, or shows the keys that do.
     sorts: bool = False
     shows_orders: bool = False
+    #: Whether it stops the program, also while text is typed.
     suspends: bool = False
     #: Whether it scrolls away from the selection.
     scrolls: bool = False
