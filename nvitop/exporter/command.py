@@ -229,9 +229,6 @@ def _own_address() -> str:
     return '127.0.0.1'
 
 
-# Running
-
-
 #: Maximum time (seconds) that a scrape waits for the interpreter while the sampler runs.
 SWITCH_SECONDS = 0.001
 
@@ -255,11 +252,6 @@ def _run(program: str, settings: argparse.Namespace) -> int:
 
 
 def _serve(program: str, settings: argparse.Namespace) -> None:
-    """Measure and serve until a signal arrives.
-
-    Raises:
-        CommandFailure: A file or the address cannot be used.
-    """
     past_xids = recorded_xids((default_recording(), SYSTEM_RECORDING))
     pages = Pages(settings.names, settings.series, interval=settings.interval, past_xids=past_xids)
     reporter = ProblemReporter(program)
@@ -315,11 +307,6 @@ def recorded_xids(paths: Iterable[str]) -> dict[tuple[str, int], float]:
 
 
 def _listen(program: str, settings: argparse.Namespace, pages: Pages) -> MetricsServer:
-    """Open the socket of the web server.
-
-    Raises:
-        CommandFailure: The address or a file cannot be used.
-    """
     tls = _tls_context(settings) if settings.certfile else None
     host, port = settings.address
     try:
@@ -333,11 +320,6 @@ def _listen(program: str, settings: argparse.Namespace, pages: Pages) -> Metrics
 
 
 def _tls_context(settings: argparse.Namespace) -> ssl.SSLContext:
-    """Return the context for TLS.
-
-    Raises:
-        CommandFailure: A file cannot be used.
-    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     names = f'{settings.certfile} and {settings.keyfile}'

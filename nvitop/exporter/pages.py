@@ -193,7 +193,6 @@ class Pages:
         self._lock = threading.Lock()
         self._sample = EMPTY_SAMPLE
         self._usage = UsageCounters(self._longest_age, owners=options.owners)
-        self._totals = self._usage.totals()
         self._failures = 0
         #: What the page was made from, and the page by whether it is compressed.
         self._made_from = Observation(EMPTY_SAMPLE)
@@ -209,7 +208,6 @@ class Pages:
         with self._lock:
             self._sample = sample
             self._usage.add(sample)
-            self._totals = self._usage.totals()
             self._failures += not has_driver(sample)
 
     def page(self, *, is_compressed: bool = False) -> bytes:
@@ -243,7 +241,7 @@ class Pages:
             self._options,
             is_fresh=is_fresh,
             has_fresh_processes=has_fresh_processes,
-            usage=self._totals,
+            usage=self._usage.totals(),
             failures=self._failures,
             past_xids=self._past_xids,
         )

@@ -227,11 +227,7 @@ def _read_host(
     days: Sequence[tuple[str, float, float]],
     problems: list[str],
 ) -> int:
-    """Add the recordings of one host to a table, and the time that none of them observed.
-
-    Returns:
-        The number of its GPUs.
-    """
+    """Add the recordings of one host, and the time that none observed; return its number of GPUs."""
     host = sources[0].host
     since, until = int(days[0][1] // 60), -int(-days[-1][2] // 60)
     devices: Devices = {}

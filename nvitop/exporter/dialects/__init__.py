@@ -55,11 +55,7 @@ OWNER_PROPERTIES = frozenset({'namespace', 'pod', 'container', 'job_id'})
 
 
 def dialect(name: str) -> Dialect:
-    """Return a dialect.
-
-    Raises:
-        ModuleNotFoundError: There is no such dialect.
-    """
+    """Return the dialect with one of :data:`DIALECT_NAMES`."""
     module = importlib.import_module(f'nvitop.exporter.dialects.{name.replace("-", "_")}')
     table: Dialect = module.DIALECT
     return table
