@@ -344,6 +344,8 @@ def test_lists_are_filtered_and_sorted(
 def test_free_gpus_are_printed_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(['--demo', '10', '--free', '2', '--min-free-memory', '20GiB']) == 0
     assert capsys.readouterr().out == 'gpu0009:4\ngpu0009:5\n'
+    assert command.main(['--demo', '10', '--free', '1', '--min-free-memory', '81GiB']) == 1
+    capsys.readouterr()
     assert command.main(['--demo', '10', '--free', '9', '--filter', 'gpu0009']) == 1
     ran = capsys.readouterr()
     assert len(ran.out.splitlines()) == 4

@@ -297,7 +297,9 @@ def test_keys_of_the_configuration_file_apply() -> None:
     state = screen(40, 120, 30)._replace(keys=keymap)
     assert update_fleet(state, KeyPressed('x'))[0].screen is Screen.USERS
     assert update_fleet(state, KeyPressed('U'))[0].screen is Screen.HOSTS
-    assert update_fleet(state, KeyPressed('o'))[0].frozen is not None
+    frozen = update_fleet(state, KeyPressed('o'))[0]
+    assert arrived(frozen, Fleet(timestamp=NOW)) == frozen
+    assert frozen.frozen is not None
     assert ' x Users ' in draw_frame(state, History()).lines()[-1]
     assert rebind({'quit': []}, FLEET_KEYS)[0] is FLEET_KEYS
     # Keys of the fleet's own screens are not among those of the monitor.

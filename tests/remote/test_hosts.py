@@ -16,7 +16,7 @@ def test_patterns_keep_zeros_and_order() -> None:
 
 
 #: Names that are options, commands or no patterns.
-REFUSED = '-oProxyCommand=x|a b|a;reboot|$(x)|gpu[01-|gpu[]|g[9-1]|g[1-99999]|g\x1b[1m'
+REFUSED = '-Fx|a b|a;reboot|$(x)|gpu[01-|gpu[]|g[9-1]|g[1-99999]|g\x1b[1m'
 
 
 @pytest.mark.parametrize('name', REFUSED.split('|'))

@@ -87,6 +87,7 @@ FAILURES = """
 echo "ssh: Could not resolve hostname $host" >&2; exit 255  |  Could not resolve hostname
 echo "Host key verification failed." >&2; exit 255  |  Run "ssh gpu07" once
 echo "root@gpu07: Permission denied (publickey)." >&2; exit 255  |  Permission denied
+echo "Warning: Permanently added it to the known hosts." >&2; exit 255  |  ssh cannot connect to gpu07
 echo "sh: 1: exec: nvitop: not found" >&2; exit 127  |  nvitop is not installed on gpu07
 echo "nvitop query: error: unrecognized arguments: --samples" >&2; exit 2  |  nvitop on gpu07 is too old
 echo "nvitop query: error: no \033[31mdriver" >&2; exit 1  |  no �[31mdriver
