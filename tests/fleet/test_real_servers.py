@@ -8,7 +8,7 @@ import pathlib
 import subprocess
 import sys
 import time
-from typing import Iterator
+from typing import Any, Iterator
 
 import pytest
 
@@ -54,7 +54,11 @@ HOSTS = {
 
 def page(name: str, seconds: float, percents: tuple[int, ...]) -> Sample:
     """Return a host whose GPUs are in use, the first one by a process."""
-    values = {'power_usage_mw': 300_000, 'temperature_celsius': 50, 'memory_reserved_bytes': 0}
+    values: dict[str, Any] = {
+        'power_usage_mw': 300_000,
+        'temperature_celsius': 50,
+        'memory_reserved_bytes': 0,
+    }
     devices = []
     for index, percent in enumerate(percents):
         device = device_sample(
