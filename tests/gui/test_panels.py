@@ -22,7 +22,7 @@ from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import PLAIN, Role, Style
 from nvitop.gui.state.app_state import AppState, ListPosition
 from nvitop.gui.state.events import Resized
-from nvitop.gui.state.lists import panel_rows, relist
+from nvitop.gui.state.lists import panel_rows, process_lines, relist
 from nvitop.gui.state.process_rows import fold, group_by_job, job_key, list_widths, total_of
 from nvitop.gui.view.charts import Ruler
 from nvitop.gui.view.frame import draw_frame
@@ -373,6 +373,17 @@ def test_keys_fold_tag_and_signal_a_job() -> None:
     dialog = press(state, 'T')[0].dialog
     assert dialog is not None
     assert {target.key for target in dialog.targets} == {row.key for row in rows[:4]}
+
+
+def test_jobs_are_sorted_by_their_sums_and_a_session_is_no_job() -> None:
+    sample, (*ranked, other) = ranks(owner=make_owner((Layer('session', '3'),)))
+    large = other._replace(key=other.key._replace(pid=8), username='eve', gpu_memory_bytes=20 * GIB)
+    state = state_of(sample._replace(processes=(*ranked, other, large)), 120, 60, ViewState())
+    by_memory = [('ann', ''), *(row.key for row in ranked[::-1]), other.key]
+    lines = process_lines(pressed(state, 'o', 'g'))
+    assert [line.key for line in lines] == [large.key, *by_memory]
+    lines = process_lines(pressed(state, 'o', 'G'))
+    assert (lines[0].key, lines[-1].key) == (other.key, large.key)
 
 
 def test_environment_needs_one_process_of_a_job() -> None:

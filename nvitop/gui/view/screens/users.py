@@ -198,6 +198,7 @@ def _draw_detail(
     table, below = body.split_top(min(room, 1 + len(lines)) if graphs else room)
     # A click on their headings does not sort them.
     columns = [COLUMNS_BY_NAME[name]._replace(order='') for name in _DETAILS]
+    columns[0] = columns[0]._replace(sizes=(4,))  # begins where the names of users do
     draw_table(buf, table, line_columns(columns, lines, state.shown, ProcessView()), lines)
     if not graphs:
         return
