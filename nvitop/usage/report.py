@@ -94,10 +94,6 @@ _LOOKS = {'(total)': 'title', '(free)': 'free', 'HELD IDLE': 'held', 'MEM GiB': 
 Paint = Callable[[str, str], str]
 
 
-def _plain(text: str, _: str) -> str:
-    return text
-
-
 class Row(NamedTuple):
     """A row of a report."""
 
@@ -230,7 +226,7 @@ def _hours(seconds: float) -> float:
 
 
 def report_text(
-    report: Report, kind: str, *, with_total: bool = False, paint: Paint = _plain
+    report: Report, kind: str, *, with_total: bool = False, paint: Paint = lambda text, _: text
 ) -> str:
     """Return a report in one of :data:`FORMATS`; tables have the total, CSV has it on request."""
     rows = report.rows
@@ -347,7 +343,9 @@ def _clipped(text: str) -> str:
     return text if len(text) <= MAX_TEXT else f'{text[: MAX_TEXT - 2]}..'
 
 
-def held_text(samples: list[Sample], users: Sequence[str] = (), *, paint: Paint = _plain) -> str:
+def held_text(
+    samples: list[Sample], users: Sequence[str] = (), *, paint: Paint = lambda text, _: text
+) -> str:
     """Return a table, for a mail, of the memory that is held without being used.
 
     ``users``: only these users, if there are any.
