@@ -171,7 +171,8 @@ class Machine:
 # A long run repeats a cycle of events. The counts are taken at the end of each cycle after a garbage
 # collection, so any leak at any event adds at least one block per cycle to the last quarter of the run.
 
-MOST_BLOCKS_PER_CYCLE = 0.5
+#: Less than the smallest leak. Without one, up to 0.6 were measured: values settle slowly.
+MOST_BLOCKS_PER_CYCLE = 0.8
 MOST_GROWTH_MIB = 3.0
 MOST_TICKS_MISSED = 1.0
 #: Below it, the noise of some dozen blocks hides a leak of one block per cycle.
