@@ -233,16 +233,11 @@ def tall_columns(columns: Sequence[Column]) -> list[Column]:
     ]
 
 
-def state_text(row: GpuRow) -> str:
-    """Return what a device is doing and the mark of its problem."""
-    return ' '.join(filter(None, (row.word, row.mark)))
-
-
 def device_widths(rows: Iterable[GpuRow]) -> dict[str, int]:
     """Return the widths of the widest texts of devices in columns that grow."""
     widths = {'state': 0, 'word': 0, 'user': 0, 'job': 0}
     for row in rows:
-        texts = (state_text(row), row.word, row.who, row.job)
+        texts = (f'{row.word} {row.mark}'.strip(), row.word, row.who, row.job)
         for name, text in zip(widths, texts):
             widths[name] = max(widths[name], cell_width(text))
     return widths
