@@ -118,7 +118,8 @@ def host_name(label: str, value: str) -> str:
 def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Fleet:
     """Return the hosts of a response to ``fleet_query``."""
     pages: dict[str, dict[str, _Page]] = {'own': {}, 'dcgm': {}}
-    #: Names of hosts → when they were seen last; targets that are down: job, instance, name.
+    #: Names of hosts → when they were seen last; targets that are down: job, instance,
+    #: name by a label or ''.
     seen: dict[str, float] = {}
     down: list[tuple[str, str, str]] = []
     times: dict[str, float] = {}
@@ -135,7 +136,7 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
         name, instance = host_name(*selector), row.labels.get(INSTANCE, '')
         mark, job = row.labels.get(ROW, ''), row.labels.get('job', '')
         if mark == 'down':
-            down.append((job, instance, name))
+            down.append((job, instance, name if selector[0] != INSTANCE else ''))
             continue
         if instance not in instances:
             jobs.add(job)
@@ -171,9 +172,11 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
         hosts.append(FleetHost(name, findings=(finding,), age_seconds=age, is_silent=True))
 
     for job, instance, name in down:
-        names = addresses.get(host_name(INSTANCE, instance), {name})
+        address = host_name(INSTANCE, instance)
         # An address may have a second exporter of a host, or those of several hosts.
-        name = instances.get(instance) or (min(names) if len(names) == 1 else printable(instance))
+        names = addresses.get(address, {address})
+        name = instances.get(instance) or name
+        name = name or (min(names) if len(names) == 1 else printable(instance))
         if job in jobs and name not in shown:
             add_silent(name, NOT_RESPONDING)
     for name, last in seen.items():

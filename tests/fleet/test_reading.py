@@ -176,12 +176,14 @@ def test_hosts_without_values_are_down_gone_or_forgotten() -> None:
         row('', NOW - 900, 'seen', hostname='c', instance='proxy:3', job='gpus'),
         row('up', 0, 'down', instance='proxy:3', job='gpus'),
         row('up', 0, 'down', instance='proxy:4', job='gpus'),
+        row('up', 0, 'down', instance='n1:9401', job='gpus', host='n5'),
     )
     assert [(h.name, h.is_silent, problems_of(h), h.severity) for h in fleet.hosts] == [
         ('a', False, [], None),
         ('b', False, [], None),
         ('c', True, ['not responding for 15m'], 'critical'),
         ('n1', False, [], None),
+        ('n5', True, ['not responding'], 'critical'),
         ('n6', True, ['not responding'], 'critical'),
         ('n8', True, ['no longer scraped for 5m'], 'warning'),
         ('n9', True, ['not responding for 15m'], 'critical'),
@@ -189,7 +191,7 @@ def test_hosts_without_values_are_down_gone_or_forgotten() -> None:
     ]
     sums = totals(fleet.hosts)
     assert fleet.hosts[3].age_seconds == 7
-    assert (sums.hosts, sums.hosts_not_responding, sums.problems) == (8, 5, 5)
+    assert (sums.hosts, sums.hosts_not_responding, sums.problems) == (9, 6, 6)
 
 
 def test_findings_of_a_gpu_are_each_listed_once() -> None:
