@@ -424,6 +424,7 @@ def test_job_is_named_before_its_command_if_its_column_has_no_room() -> None:
     sample, _ = ranks()
     assert ' slurm 42 · train..' in process_panel(sample, 60, room=1).lines()[2]
     assert '·' not in process_panel(sample, 120, room=1).lines()[2]
+    assert ' 68 procs ' in process_panel(SAMPLES['processes200'], 80, room=1).lines()[2]
 
 
 def test_only_the_name_of_the_own_user_is_bold() -> None:
