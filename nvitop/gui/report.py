@@ -23,11 +23,10 @@ from nvitop.gui.render.theme import DIM, PLAIN, TITLE, resolve_theme, theme_name
 from nvitop.gui.render.width import clip, safe, wrap
 from nvitop.gui.state.problems import count_problems, problem_lines
 from nvitop.gui.state.process_rows import Line, fold, group_by_job, list_processes, list_widths
-from nvitop.gui.view.hints import simulated_badge
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView
-from nvitop.gui.view.text import draw_mono_bars, severity_sign
+from nvitop.gui.view.text import draw_mono_bars, severity_sign, simulated_badge
 from nvitop.health import Finding, findings
 from nvitop.health.types import value_words
 from nvitop.sampling.types import STATUS, Sample

@@ -219,7 +219,7 @@ def run_and_list_imports(module: str, function: str, *arguments: str) -> tuple[s
 #: Commands, and what they must not import.
 CASES = """
     nvitop.__main__ run -1: argparse asyncio cachetools curses logging psutil wcwidth nvitop.gui.app
-        nvitop.gui.app nvitop.gui.monitor nvitop.gui.state.update nvitop.gui.term
+        nvitop.gui.monitor nvitop.gui.state.keymap nvitop.gui.state.update nvitop.gui.term
         nvitop.gui.view.frame nvitop.sampling.serialization nvitop.select
         nvitop.api.libcudart nvitop.callbacks nvitop.compat nvitop.query;
     nvitop.console.lifecycle nvisel: nvitop.cli nvitop.gui nvitop.recording nvitop.exporter

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple, Sequence
 from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.model.format import format_process_type, format_timestamp
 from nvitop.gui.model.table import Item, fit
-from nvitop.gui.render.buffer import WITH_BAR, Buffer, Rect
+from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import BADGE, DIM, ERROR, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.keymap import Need
 from nvitop.gui.state.navigation import lines_layout
-from nvitop.gui.view.text import KEY
+from nvitop.gui.view.text import KEY, badge, simulated_badge
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Origin
@@ -177,26 +177,21 @@ def title_badges(state: AppState) -> tuple[Item, ...]:
     badges += origin_badges(state.origin, state.shown.timestamp)
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.sample.timestamp).split()[3]
-        badges.append(_badge(BADGE, f'PAUSED {time_of_day}', 'PAUSED', key='z'))
+        badges.append(badge(BADGE, f'PAUSED {time_of_day}', 'PAUSED', key='z'))
     is_limited = bool(state.spec.filter_example)
     badges += option_badges(state.main.filter) if is_limited else ()
     if state.main.selected_device is not None and is_limited and not state.main.shows_page:
-        badges.append(_badge(_INPUT, f'GPU {state.main.selected_device.label}'))
+        badges.append(badge(_INPUT, f'GPU {state.main.selected_device.label}'))
     is_of_problems = state.screen is Screen.PROBLEMS
     typed = state.problem_query if is_of_problems else state.query if is_limited else ''
     if typed:
         words = f'filter: {safe(typed)}'
         forms = (words, clip(words, _QUERY_WIDTH + 8), 'filter')
-        badges.append(_badge(_INPUT, *forms, key='\\' if is_of_problems else 'Esc'))
+        badges.append(badge(_INPUT, *forms, key='\\' if is_of_problems else 'Esc'))
     if not state.captures_mouse:
-        badges.append(_badge(_INPUT, 'mouse: terminal', 'no mouse', key='Alt-m'))
+        badges.append(badge(_INPUT, 'mouse: terminal', 'no mouse', key='Alt-m'))
     instead_of = state.keymap.instead_of
     return tuple(b._replace(key=b.key and instead_of(state.screen, b.key)) for b in badges)
-
-
-def simulated_badge(width: int) -> Item:
-    """Return the badge of a simulated machine; its form does not change with what else is shown."""
-    return _badge(BADGE, 'SIMULATED' if width >= WITH_BAR else 'SIM')
 
 
 def origin_badges(origin: Origin, timestamp: float) -> tuple[Item, ...]:
@@ -205,13 +200,13 @@ def origin_badges(origin: Origin, timestamp: float) -> tuple[Item, ...]:
         pace = 'paused' if origin.is_paused else f'×{origin.speed:g}'
         time_of_day = format_timestamp(timestamp).split()[3]
         timed = (f'REPLAY {time_of_day} {pace}',) if timestamp else ()  # 0: no sample yet
-        return (_badge(BADGE, *timed, f'REPLAY {pace}', 'REPLAY'),)
+        return (badge(BADGE, *timed, f'REPLAY {pace}', 'REPLAY'),)
     host, trouble = safe(origin.host), safe(origin.trouble)
     if trouble:
         forms = [clip(f'{host}: {trouble}'.lstrip(': '), _QUERY_WIDTH), trouble, 'NO SAMPLES']
-        return (_badge(ERROR, *forms),)
+        return (badge(ERROR, *forms),)
     is_shown = host and not origin.is_chosen  # the way to the screen has it
-    return (_badge(_KEY, host, clip(host, _HOST_WIDTH)),) if is_shown else ()
+    return (badge(_KEY, host, clip(host, _HOST_WIDTH)),) if is_shown else ()
 
 
 def option_badges(wanted: ProcessFilter) -> tuple[Item, ...]:
@@ -226,9 +221,4 @@ def option_badges(wanted: ProcessFilter) -> tuple[Item, ...]:
         f'{what} {", ".join(which) or "none"}' for what, given, which in parts if given
     )
     text = clip(safe(f'only {only}'), _QUERY_WIDTH)
-    return (_badge(_INPUT, text, 'only some'),) if only else ()
-
-
-def _badge(style: Style, *forms: str, key: str = '') -> Item:
-    # Without colors, only the brackets separate badges from each other.
-    return Item(tuple(f'[{form}]' for form in forms), style, 1, key)
+    return (badge(_INPUT, text, 'only some'),) if only else ()

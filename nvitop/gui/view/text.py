@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Iterable, Sequence, Tuple
 
 from nvitop.gui.model.format import EIGHTHS, NOT_AVAILABLE, WHOLE
 from nvitop.gui.model.table import Item, fit
-from nvitop.gui.render.buffer import Buffer, Rect
-from nvitop.gui.render.theme import ERROR, HEADING, PLAIN, TITLE, WARNING, Role, Style
+from nvitop.gui.render.buffer import WITH_BAR, Buffer, Rect
+from nvitop.gui.render.theme import BADGE, ERROR, HEADING, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, wrap
 
 if TYPE_CHECKING:
@@ -50,6 +50,16 @@ def draw_facts(buf: Buffer, area: Rect, facts: Iterable[tuple[str, str]], label_
             draw_text(buf, area.x + label_cells, y, line)
             y += 1
     return y - area.y
+
+
+def badge(style: Style, *forms: str, key: str = '') -> Item:
+    # Without colors, only the brackets separate badges from each other.
+    return Item(tuple(f'[{form}]' for form in forms), style, 1, key)
+
+
+def simulated_badge(width: int) -> Item:
+    """Return the badge of a simulated machine; its form does not change with what else is shown."""
+    return badge(BADGE, 'SIMULATED' if width >= WITH_BAR else 'SIM')
 
 
 KEY = Style(Role.KEY, bold=True, italic=True)
