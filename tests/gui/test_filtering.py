@@ -82,6 +82,9 @@ def test_words_must_match_on_the_same_device() -> None:
         query = parse_query(text)
         assert bool(filter_processes(uses, query)) is expected
         assert matches_host_process(process, query, {(9, 1.0): uses}) is expected
+    alone = HostProcessSample(70, 1.0, username='bob', command='bash -l', name='bash')
+    assert matches_host_process(alone, parse_query('user:bob pid:7 bash'), {})
+    assert not matches_host_process(alone, parse_query('bash gpu:0'), {})
 
 
 def test_filter_takes_effect_while_it_is_typed_and_esc_restores_the_previous_one() -> None:
