@@ -34,24 +34,11 @@ _ALL = _VALUES | _PROBLEMS | {Screen.HELP}
 
 #: Actions whose keys are those of the monitor.
 _SHARED = frozenset(
-    [
-        'redraw',
-        'next-theme',
-        'suspend',
-        'select-previous',
-        'select-next',
-        'select-first',
-        'select-last',
-        'scroll-up',
-        'scroll-down',
-        'half-page-up',
-        'half-page-down',
-        'line-up',
-        'line-down',
-        'search',
-        'search-next',
-        'search-previous',
-    ]
+    (
+        *('redraw', 'next-theme', 'suspend', 'search', 'search-next', 'search-previous'),
+        *('select-previous', 'select-next', 'select-first', 'select-last', 'scroll-up'),
+        *('scroll-down', 'half-page-up', 'half-page-down', 'line-up', 'line-down'),
+    )
 )
 # fmt: off
 _BINDINGS: tuple[Binding, ...] = (
