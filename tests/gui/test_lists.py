@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nvitop.basics.units import GiB
@@ -253,6 +253,7 @@ def test_branches() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 12)), max_size=15))
+@example([(1, 2), (2, 1), (3, 2)])
 def test_every_process_has_one_line(pairs: list[tuple[int, int]]) -> None:
     processes = [tree_process(pid, parent) for pid, parent in pairs]
     rows = build_tree(processes)

@@ -33,7 +33,7 @@ from nvitop.gui.view.panels.process import Limits, ProcessView, draw_processes
 from nvitop.gui.view.text import draw_mono_bars
 from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.history import History
-from nvitop.sampling.types import PROCESSES, DeviceSample, Problem, ProcessSample, Sample
+from nvitop.sampling.types import PROCESSES, DeviceKey, DeviceSample, Problem, ProcessSample, Sample
 from tests.gui.drawing import click_hit, lines_of, lines_on, state_on
 from tests.gui.driving import after, arrived, press, pressed, state_of
 from tests.gui.samples import GIB, MIB, SAMPLES, gpu, history_of, machine, mig, process
@@ -523,6 +523,11 @@ def test_machine_that_reports_no_processes_has_a_dim_note() -> None:
         ({'lines': (), 'total': 0}, 'Ubuntu', 'No process is running on a GPU (in WSL)'),
         ({'lines': (), 'total': 7}, '', 'No match: 7 processes hidden by the filter'),
         (
+            {'lines': (), 'total': 7, 'limits': Limits(device=DeviceKey(3))},
+            '',
+            'No process is running on GPU 3',
+        ),
+        (
             {'lines': (), 'total': 7, 'limits': Limits(ProcessFilter(pids=frozenset({1})))},
             '',
             'No match: 7 processes hidden by -p 1',
@@ -535,7 +540,9 @@ def test_empty_list_shows_the_reason(fields: dict[str, Any], wsl: str, message: 
     lines = process_panel(sample, **fields).lines()
     # There are no headings without any process; they stay while a filter hides all.
     assert lines[1 + ('PID' in lines[1])] == f'│  {message}'.ljust(78) + '│'
-    assert ('PID' in lines[1]) == message.startswith('No match')
+    assert ('PID' in lines[1]) == bool(fields['total'])
+    silent = process_panel(SAMPLES['lost']._replace(processes=()))
+    assert 'No process is running on the GPUs that respond' in silent.lines()[1]
 
 
 # The main screen: how its panels share the rows, what stays in its place, and properties of any main screen
