@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable
+from typing import Iterable, Tuple
 
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor_screens import MONITOR
@@ -65,6 +65,16 @@ def demand_of(state: AppState) -> Demand:
     return demand
 
 
+class Effects(Tuple[Effect, ...]):
+    """Effects that are equal only if their types are: as tuples, those without values always are."""
+
+    def __eq__(self, other: object) -> bool:
+        types = [type(each) for each in other] if isinstance(other, tuple) else []
+        return super().__eq__(other) and [type(each) for each in self] == types
+
+    __hash__ = tuple.__hash__
+
+
 def update_all(state: AppState, events: Iterable[Event]) -> Result:
     effects: tuple[Effect, ...] = ()
     for event in events:
@@ -72,7 +82,7 @@ def update_all(state: AppState, events: Iterable[Event]) -> Result:
             state = state._replace(origin=REPLAY, events=EVENTS)
         state, more = update(state, event)
         effects += more
-    return state, effects
+    return state, Effects(effects)
 
 
 def after(state: AppState, *events: Event) -> AppState:

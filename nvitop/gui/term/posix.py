@@ -147,7 +147,8 @@ class PosixInput:
             ready = {key.fd for key, _ in self._selector.select(max(0.0, until - time.monotonic()))}
             if self._wake_read in ready:
                 self._read_wakes()
-            if not ready or (self._fd in ready and INPUT_ENDED in self._read_keys()):
+            keys = self._read_keys() if self._fd in ready else []
+            if not ready or any(key is INPUT_ENDED for key in keys):
                 break
         self._decoder.awaits_reply = False
 
