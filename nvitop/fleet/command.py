@@ -33,6 +33,8 @@ from nvitop.fleet.source import FleetSource, PrometheusSource
 from nvitop.fleet.types import Fleet, FleetError
 
 if TYPE_CHECKING:
+    from nvitop.remote.hosts import RemoteHost
+
     #: Runs the screens; returns the exit status.
     Show = Callable[[argparse.Namespace, Settings], int]
     #: Returns a list for a terminal of a width; 0: for another program.
@@ -87,6 +89,7 @@ def make_parser() -> ArgumentParser:
         metavar='HOST',
         help='machines to read over ssh, such as gpu01 or lab-[01-12]; or the URL of a server',
     )
+    add('--hosts', metavar='FILE', help='read the machines of FILE, one a line, over ssh')
     add = parser.add_argument_group('server').add_argument
     add('--match', metavar='SELECTOR', help='only series with these labels: \'{cluster="a"}\'')
     add('--host-label', metavar='LABEL', help='the label that names the host (default: automatic)')
@@ -155,19 +158,26 @@ def main(arguments: list[str], show: Show, draw: Draw) -> int:
     return lifecycle.run(PROGRAM, functools.partial(show, options, settings))
 
 
-def _machines(parser: ArgumentParser, options: argparse.Namespace, settings: Settings) -> list[str]:
+def _machines(
+    parser: ArgumentParser, options: argparse.Namespace, settings: Settings
+) -> list[RemoteHost]:
     """Return the machines to read over ssh; none if there is a server."""
-    from nvitop.remote.hosts import HostsError, targets
+    from nvitop.remote.hosts import HostsError, parse_hosts, targets
 
-    is_demo = options.demo is not None
-    if options.targets and is_demo:
-        parser.error('use either machines over ssh, a server, or --demo')
     try:
-        if options.targets or not (settings.url or is_demo):
-            return targets(options.targets or settings.hosts)
-        return []
-    except HostsError as error:
+        machines = targets(options.targets)
+        if options.hosts is not None:
+            with open(options.hosts, encoding='utf-8') as file:
+                machines += parse_hosts(file.read(), options.hosts)
+        if machines and (options.prometheus or options.demo is not None):
+            parser.error('use either machines over ssh, a server, or --demo')
+        if machines or options.prometheus or settings.url or options.demo is not None:
+            return machines
+        return targets(settings.hosts)
+    except (HostsError, UnicodeDecodeError) as error:
         parser.error(str(error))
+    except OSError as error:
+        parser.error(f'cannot read {options.hosts}: {error.strerror}')
 
 
 def _check_output(parser: ArgumentParser, options: argparse.Namespace) -> None:
@@ -208,8 +218,10 @@ def read_settings(parser: ArgumentParser, options: argparse.Namespace) -> Settin
         settings = make_settings(from_table(of_server), environment, arguments)
     except SettingsError as error:
         parser.error(str(error))
-    has_machines = settings.hosts or getattr(options, 'targets', None)
-    if not (settings.url or is_demo or has_machines):
+    has_machines = (
+        settings.hosts or getattr(options, 'targets', None) or getattr(options, 'hosts', None)
+    )
+    if not settings.url and not is_demo and not has_machines:
         parser.error(
             'no machines given: use nvitop fleet HOST ... or nvitop fleet URL, or try --demo'
         )

@@ -34,6 +34,7 @@ from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Problem, Sample
 
 if TYPE_CHECKING:
     from nvitop.fleet.client import Client
+    from nvitop.remote.hosts import RemoteHost
     from nvitop.remote.source import RemoteSource
 
 #: Pause between requests as a multiple of their duration: one viewer uses at most 5 % of a server.
@@ -203,8 +204,8 @@ DEMO: tuple[str, ...] = ()
 class _WatchedMachine:
     """The newest sample of a machine, or why there is none."""
 
-    def __init__(self, name: str, source: SshSource) -> None:
-        self.name = name
+    def __init__(self, host: RemoteHost, source: SshSource) -> None:
+        self.host = host
         self._fleet = source
         self.sample: Sample | None = None
         self.trouble = ''
@@ -235,7 +236,9 @@ class _WatchedMachine:
         from nvitop.remote.source import RemoteSource
 
         arguments = ['query', '--samples', '-l', f'{SAMPLE_SECONDS:g}', *DEMO]
-        source = RemoteSource(self.name, arguments, interval=SAMPLE_SECONDS, or_smi=True)
+        source = RemoteSource(
+            self.host.destination, arguments, interval=SAMPLE_SECONDS, or_smi=True
+        )
         try:
             with self._fleet.starting:
                 started = time.monotonic()
@@ -266,9 +269,9 @@ class _WatchedMachine:
             if not words:  # a check must not take a machine that hangs for a good one
                 seconds = time.monotonic() - self._started
                 problem = (NOT_RESPONDING if seconds > START_SECONDS else _CONNECTING,)
-            return FleetHost(self.name, 'ssh', findings=problem, is_silent=True)
+            return FleetHost(self.host.name, 'ssh', findings=problem, is_silent=True)
         age = time.monotonic() - self.sample.monotonic
-        host = host_of_sample(self.name, self.sample, age)
+        host = host_of_sample(self.host.name, self.sample, age)
         return host._replace(kind=self._kind, findings=(*host.findings, *problem))
 
 
@@ -276,16 +279,16 @@ class SshSource(FleetSource):
     """The machines of a fleet over ssh. A machine that hangs delays no other.
 
     Args:
-        names: The machines, as for ssh.
+        hosts: The machines.
         patience: Time (seconds) that the first list waits for machines that have not answered.
     """
 
-    def __init__(self, names: Sequence[str], patience: float) -> None:
+    def __init__(self, hosts: Sequence[RemoteHost], patience: float) -> None:
         self.starting = threading.BoundedSemaphore(MAX_STARTING)
         self.is_closed = False
         self._patience = patience
         self._news = threading.Condition()
-        self._machines = {name: _WatchedMachine(name, self) for name in names}
+        self._machines = {host.name: _WatchedMachine(host, self) for host in hosts}
         self._is_started = False
 
     def set(self, machine: _WatchedMachine, sample: Sample | None, trouble: str) -> None:
@@ -301,7 +304,7 @@ class SshSource(FleetSource):
             self._is_started = True
             try:
                 for machine in machines:
-                    start_daemon(f'nvitop-{machine.name}', machine.run)
+                    start_daemon(f'nvitop-{machine.host.name}', machine.run)
             except RuntimeError as error:
                 raise FleetError(f'no thread can be started: {error}') from None
             with self._news:

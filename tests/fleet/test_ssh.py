@@ -121,12 +121,15 @@ def test_machine_that_hangs_fails_a_check(machines: None, monkeypatch: pytest.Mo
     assert main(['silent', '-1', '--fail-on', 'critical']) == 1
 
 
-def test_hosts_come_from_the_configuration(
+def test_hosts_come_from_a_file_or_the_configuration(
     machines: None, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / 'config.toml').write_text('[fleet]\nhosts = ["good[1-2]"]\n')
-    assert main(['--config', str(tmp_path / 'config.toml'), '-1', '--format', 'csv']) == 0
+    (tmp_path / 'hosts').write_text('[lab]\ngood[1-2]\n')
+    assert main(['--hosts', str(tmp_path / 'hosts'), '-1', '--format', 'csv']) == 0
     assert capsys.readouterr().out.count('\ngood') == 2
+    (tmp_path / 'config.toml').write_text('[fleet]\nhosts = ["good1"]\n')
+    assert main(['--config', str(tmp_path / 'config.toml'), '-1', '--gpus']) == 0
+    assert 'good1' in capsys.readouterr().out
 
 
 def test_screens_show_users_jobs_and_problems_and_send_no_signals(

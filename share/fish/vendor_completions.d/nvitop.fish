@@ -66,7 +66,7 @@ function _shtab_nvitop_using
 end
 
 set -g _shtab_nvitop_commands query health record replay usage exporter doctor run claims fleet help
-set -g _shtab_nvitop_opts_with_value --account-as-free --at --by --capture --certfile --client-cafile --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --filter --format --free --gpu --gpu-util-thresh --host-label --hostname --id --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --listen --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --scroll-back --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --wake -G -M -O -f -i -l -lms -m -n -o -p -t -u
+set -g _shtab_nvitop_opts_with_value --account-as-free --at --by --capture --certfile --client-cafile --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --filter --format --free --gpu --gpu-util-thresh --host-label --hostname --hosts --id --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --listen --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --scroll-back --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --wake -G -M -O -f -i -l -lms -m -n -o -p -t -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -241,6 +241,7 @@ complete -c nvitop -n '_shtab_nvitop_using fleet' -s h -l help -d 'show this hel
 complete -c nvitop -n '_shtab_nvitop_using fleet' -s V -l version -d 'show the version and exit'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l demo -x -d 'simulate a cluster with HOSTS machines (default: 40)'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'read FILE instead of the default file'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l hosts -xka "(__fish_complete_path (commandline -ct))" -d 'read the machines of FILE, one a line, over ssh'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l match -x -d 'only series with these labels: '"'"'{cluster="a"}'"'"''
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l host-label -x -d 'the label that names the host (default: automatic)'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l interval -x -d 'minimum time between requests (default: 5s)'
