@@ -137,6 +137,7 @@ def file(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pat
     path = tmp_path / 'calls'
     monkeypatch.setattr(stuck_calls, '_path', lambda _user: str(path))
     monkeypatch.setattr(stuck_calls, '_files', [])
+    monkeypatch.setattr(stuck_calls, 'problem', '')
     return path
 
 
