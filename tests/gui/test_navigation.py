@@ -180,7 +180,7 @@ def test_full_panels_begin_where_the_notice_says_and_it_is_shown_at_the_start_to
     empty = sample._replace(devices=(), processes=(), sequence=1)
     assert texts(arrived(state_of(empty, 120, 30, view), sample._replace(sequence=2))) == [text]
     low = state_of(SAMPLES['one'], 100, 10)
-    assert texts(pressed(low, 'f')) == ['Full panels need 13 rows']
+    assert texts(pressed(low, 'f')) == ['Full panels need 11 rows']
 
 
 def test_hosts_without_room_are_hidden_in_advance_and_not_shown_by_accident() -> None:

@@ -191,7 +191,7 @@ def test_full_form_marks_a_finding_in_red() -> None:
         assert styles_of(buffer, 'hot') == styles_of(buffer, '93°C') == {_WARNING}
         # The mark does not replace the percentage at the bar.
         assert '\n'.join(buffer.lines()[1:]).count('87%') == 1 + (width > 79)
-        assert width != 100 or buffer.lines()[6].endswith(' 87% │')
+        assert width != 100 or buffer.lines()[5].endswith(' 87% │')
 
 
 def test_full_form_has_columns_for_state_and_user() -> None:
@@ -207,10 +207,10 @@ def test_full_form_has_columns_for_state_and_user() -> None:
     buffer = panel(machine(device, part, unknown, processes=running), 79, full=True)
     assert styles_of(buffer, 'N/A') == {DIM}
     lines = buffer.lines()
-    state, user = lines[2].index('State'), lines[2].index('User')
-    assert lines[5][state:].startswith('busy ')
-    assert lines[5][user:].startswith('carol +1 ')
-    assert lines[8][user:].startswith('dave ')
+    state, user = lines[1].index('State'), lines[1].index('User')
+    assert lines[4][state:].startswith('busy ')
+    assert lines[4][user:].startswith('carol +1 ')
+    assert lines[7][user:].startswith('dave ')
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_word_of_a_problem_is_shown_at_any_width(width: int, state: str) -> None
     sample = machine(wrong, processes=(process(wrong, 1, 'x'),))
     assert f'0! {state} ' in panel(sample, width, history=device_history_of(sample)).lines()[2]
     if width >= 82:
-        full = panel(sample, width, full=True).lines()[5]
+        full = panel(sample, width, full=True).lines()[4]
         assert '│ busy remap ' in full
 
 

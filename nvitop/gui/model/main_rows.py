@@ -16,8 +16,8 @@ from nvitop.gui.render.width import wrap
 LOWEST = 6
 #: Rows of a panel of devices and of processes around their lines: borders and headings.
 DEVICE_FRAME, PROCESS_FRAME = 2, 3
-#: Rows of the classic table around its devices: the title, two headings, and three lines.
-_FULL_FRAME = 6
+#: Rows of the classic table around its devices: the title, two headings, and the line below them.
+_FULL_FRAME = 4
 #: Minimum height of a screen with a panel of devices.
 _WITH_DEVICES = 9
 #: Minimum share of the screen for processes, on the page of a GPU too, and lines of them before rows

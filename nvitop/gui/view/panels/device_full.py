@@ -38,17 +38,19 @@ _AROUND_NAME, _PROBLEM = 12, 2
 _BAR_ROOM = 17
 
 
-def draw_full_devices(buf: Buffer, area: Rect, rows: Sequence[GpuRow], shown: DeviceView) -> None:
+def draw_full_devices(
+    buf: Buffer, area: Rect, rows: Sequence[GpuRow], shown: DeviceView
+) -> tuple[int, ...]:
+    """Draw the panel without its bottom border; return the columns of the lines that it joins."""
     cells = _cells(area.width, [row.device for row in rows])
     ends = (0, area.width - 1)
     uprights = (0, *(cell.right for cell in cells))
-    draw_border(buf, area.y, (), ends, machine_notes(rows, shown), total_notes(rows))
-    draw_rule(buf, area.y + 1, ends, uprights)
+    draw_border(buf, area.y, (), uprights, machine_notes(rows, shown), total_notes(rows))
     first, second, mig = (
         [each for columns, cell in zip(line, cells) for each in _place(columns, cell)]
         for line in (_first_line(rows), _SECOND_LINE, _MIG_LINE)
     )
-    y = area.y + 2
+    y = area.y + 1
     for line in (first, second):
         draw_uprights(buf, y, uprights)
         draw_headings(buf, y, line)
@@ -73,7 +75,7 @@ def draw_full_devices(buf: Buffer, area: Rect, rows: Sequence[GpuRow], shown: De
         if device.key == shown.selected:
             buf.restyle(Rect(1, y, cells[2].right - 1, len(lines)), back=Role.SELECTED)
         y += len(lines)
-    draw_rule(buf, y, above, ends)
+    return above
 
 
 def _draw_silent(buf: Buffer, y: int, row: GpuRow, lines: Sequence[Sequence[Placed]]) -> None:
@@ -187,13 +189,13 @@ def _bar_columns(
     percent_of: Callable[[DeviceSample], float | None],
     text: Callable[[GpuRow, int], str | Pieces],
 ) -> tuple[Column, ...]:
-    """Return the columns of a bar: its label, its percentage, and a text if it fits."""
+    """Return the columns of a bar: its label, which is its heading too, its percentage, and a text if it fits."""
 
     def bar(row: GpuRow, width: int) -> Pieces:
         return bar_pieces(percent_of(row.device), width, Style(role))
 
     return (
-        _column('label', '', (4,), lambda *_: label, '<'),
+        _column('label', label, (4,), lambda *_: label, '<'),
         _column('bar', '', (5, 0), bar, '<'),
         _column('share', '', (4,), lambda row, _: fmt.format_share(percent_of(row.device))),
         _column('value', '', (9,), text, gap=2, rank=1),

@@ -24,7 +24,8 @@ def draw_panels(
     graph = None
     above: tuple[int, ...] = (0, buf.width - 1) if panel.devices else ()
     if panel.is_full:
-        draw_full_devices(buf, Rect(0, y, buf.width, panel.devices), panel.shown.rows, shown)
+        area = Rect(0, y, buf.width, panel.devices)
+        above = draw_full_devices(buf, area, panel.shown.rows, shown)
     elif panel.devices:
         graph = draw_devices(buf, Rect(0, y, buf.width, panel.devices), panel, shown)
     y += panel.devices
