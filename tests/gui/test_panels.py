@@ -35,7 +35,7 @@ from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.history import History
 from nvitop.sampling.types import PROCESSES, DeviceKey, DeviceSample, Problem, ProcessSample, Sample
 from tests.gui.drawing import click_hit, lines_of, lines_on, state_on
-from tests.gui.driving import after, arrived, press, pressed, state_of
+from tests.gui.driving import after, arrived, press, pressed, state_of, texts
 from tests.gui.samples import GIB, MIB, SAMPLES, gpu, history_of, machine, mig, process
 
 _WARNING, _WARNING = Style(Role.ERROR, bold=True), Style(Role.WARNING, bold=True)
@@ -360,6 +360,7 @@ def ranks(*, owner: Owner | None = JOB) -> tuple[Sample, tuple[ProcessSample, ..
 
 def test_keys_fold_tag_and_signal_a_job() -> None:
     sample, rows = ranks()
+    *_, other = rows
     own = tuple(row._replace(is_own=True) for row in rows)
     state = pressed(state_of(sample._replace(processes=own), 120, 60, ViewState()), 'Down')
     assert state.job == ('ann', 'slurm 42')
@@ -369,7 +370,15 @@ def test_keys_fold_tag_and_signal_a_job() -> None:
     assert lines_of(pressed(folded, 'Enter')) == lines_of(state)
     tagged = pressed(state, 'Space')
     assert tagged.main.tagged == {row.key for row in rows[:4]}
-    assert pressed(tagged, 'Up', 'Space').main.tagged == frozenset()
+    assert tagged.selected == other.key
+    assert any(' · 4 tagged ' in line for line in lines_of(tagged))
+    assert pressed(tagged, 'Space').main.tagged == {row.key for row in rows}
+    assert pressed(tagged, 'Down', 'Home', 'Space').main.tagged == frozenset()
+    foreign = sample._replace(processes=tuple(row._replace(is_own=False) for row in rows))
+    others = pressed(state_of(foreign, 120, 60, ViewState()), 'Down')
+    assert texts(press(others, 'F9')[0]) == ['slurm 42 belongs to ann; tag it to signal it anyway']
+    only = pressed(state_of(sample._replace(processes=own[:4]), 120, 60, ViewState()), 'Down')
+    assert pressed(only, 'Space', 'Space').main.tagged == frozenset()
     dialog = press(state, 'T')[0].dialog
     assert dialog is not None
     assert {target.key for target in dialog.targets} == {row.key for row in rows[:4]}

@@ -27,7 +27,7 @@ from nvitop.gui.state.app_state import (
 from nvitop.gui.state.dialog import signal_targets, why_no_target
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment
 from nvitop.gui.state.keymap import Binding, Need
-from nvitop.gui.state.lists import LIST_ORDERS, list_sort, panel_rows, relist, sort_list
+from nvitop.gui.state.lists import LIST_ORDERS, list_sort, panel_rows, process_lines, relist, sort_list
 from nvitop.gui.state.problems import Tally, count_problems
 from nvitop.health import findings
 from nvitop.sampling.types import HostProcessSample, ProcessSample
@@ -335,10 +335,16 @@ def clear(state: AppState) -> Result:
 
 
 def tag(state: AppState) -> Result:
-    """Tag or untag the process, the first one if none is selected, and go to the next."""
+    """Tag or untag the process or job, the first one if none is selected, and go to the next."""
     if not navigation.selected_processes(state):
         state = navigation.go_to_line(state, 0)
-    return navigation.move_by_lines(navigation.toggle_tag(state), 1)[0], ()
+    tagged = navigation.toggle_tag(state)
+    if state.screen is not Screen.MAIN or state.job is None:
+        return navigation.move_by_lines(tagged, 1)[0], ()
+    line = navigation.current_line(state) or 0
+    rest = process_lines(state)[line + 1 :]
+    after = (i for i, each in enumerate(rest, line + 1) if each.job is None or each.is_job)
+    return navigation.go_to_line(tagged, next(after, line)), ()
 
 
 def toggle_mouse(state: AppState) -> Result:

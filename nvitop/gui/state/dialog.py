@@ -76,8 +76,9 @@ def why_no_target(state: AppState) -> str:
     unseen, where = tagged_unseen(state, ())
     if unseen:
         return f'Tagged processes are {where}'
+    selected = navigation.selected_process(state)
     key = navigation.selected_key(state)
-    if key is None:
+    if key is None and selected is None:
         quits = state.with_key('q', ' ({} quits)') if state.screen is Screen.MAIN else ''
         return f'Select or tag a process first{quits}'
     if state.screen is Screen.TREE and not state.shown.host_processes:
@@ -88,7 +89,17 @@ def why_no_target(state: AppState) -> str:
     other = (
         f'{{}} belongs to {safe(selected.username or "another user")}; tag it to signal it anyway'
     )
-    return _OUT_OF_REACH.get(selected.status, other).format(key[0])
+    return _OUT_OF_REACH.get(selected.status, other).format(_selected_name(state))
+
+
+def _selected_name(state: AppState) -> str:
+    """Return the PID of the selected process, or the name of the selected job."""
+    key = navigation.selected_key(state)
+    if key is not None:
+        return str(key[0])
+    owners = (getattr(each, 'owner', None) for each in navigation.selected_processes(state))
+    groups = {'' if owner is None else owner.group for owner in owners}
+    return safe(groups.pop()) if len(groups) == 1 and '' not in groups else 'This row'
 
 
 def tagged_unseen(state: AppState, targets: Iterable[SignalTarget]) -> tuple[int, str]:
