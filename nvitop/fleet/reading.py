@@ -49,6 +49,7 @@ _DIGITS = re.compile('([0-9]{1,18})')
 _WARNING, _CRITICAL = 2.0, 3.0
 #: Findings that ``nvitop_gpu_up`` has, too.
 _SILENT_KINDS = ('lost', 'not_responding', 'failing')
+_HOT = KINDS['hot']
 _STATES = ('free', 'claimed', 'busy', 'in use', 'held')
 #: Labels that identify a device: its index, and its instances on a GPU that is divided.
 _OWN_PLACE = ('gpu', 'gpu_instance', 'compute_instance')
@@ -280,7 +281,10 @@ def _host_of_page(page: _Page, timestamp: float, now: float) -> FleetHost:
 
 
 def _findings(words: Mapping[str, FaultSeverity]) -> tuple[FleetFinding, ...]:
-    findings = [FleetFinding(text, severity) for text, severity in words.items()]
+    findings = [
+        FleetFinding(text, severity, is_hot=text == _HOT.counted)
+        for text, severity in words.items()
+    ]
     return tuple(sorted(findings, key=lambda finding: (finding.severity, finding.words)))
 
 
@@ -317,7 +321,10 @@ def host_of_sample(name: str, sample: Sample, age_seconds: float) -> FleetHost:
     for finding in findings(sample):
         if finding.severity in ('warning', 'critical'):
             words = FleetFinding(
-                printable(finding.words), finding.severity, advice=printable(finding.action)
+                printable(finding.words),
+                finding.severity,
+                advice=printable(finding.action),
+                is_hot=finding.mark == _HOT.mark,
             )
             wrong.setdefault(finding.device.physical_index, {})[words] = None
     processes: dict[DeviceKey, list[ProcessSample]] = {}

@@ -67,6 +67,8 @@ class FleetFinding(NamedTuple):
     gpu: str = ''
     #: What to do, ``''`` if unknown.
     advice: str = ''
+    #: Whether it is about the temperature of a GPU.
+    is_hot: bool = False
 
     @property
     def text(self) -> str:

@@ -212,6 +212,7 @@ def test_findings_of_a_gpu_are_each_listed_once() -> None:
         ('simulated: these are not its GPUs', 'warning'),
         (f'GPU 1 {KINDS["hot"].counted}', 'warning'),
     ]
+    assert [p.gpu for p in fleet.problems if p.is_hot] == ['1']
 
 
 def test_gpu_that_the_exporter_may_not_open_is_listed() -> None:

@@ -250,10 +250,16 @@ def test_free_neighbors_share_a_line_if_hosts_have_too_little_room() -> None:
     state = screen(40, 100, 30)
     assert names(state)[:4] == ['gpu0037-0040', 'gpu0019-0020', 'gpu0017', 'gpu0018']
     lines = frame(state)
-    assert '─ Hosts 40 in 36 rows · 1-16 of 36 · prom' in lines[1]
+    assert '─ Hosts 40 in 36 rows · 1-25 of 36 · prom' in lines[1]
     assert lines[3].split()[1:6] == ['gpu0037-0040', '4', '×', '8', '32']
-    detail = next(y for y, line in enumerate(lines) if '4 hosts with free GPUs only' in line)
-    assert [line.split()[1] for line in lines[detail + 2 : detail + 4]] == ['gpu0037', 'gpu0038']
+    # Its hosts are all the same: the list has the rows of the detail.
+    assert [line.split()[1] for line in lines[15:19]] == [
+        'gpu0007',
+        'gpu0013',
+        'gpu0022',
+        'gpu0032',
+    ]
+    assert '├─ gpu0017 · 8 × H100' in '\n'.join(frame(screen(40, 100, 30, 'Down', 'Down')))
     assert selected(
         update_fleet(screen(40, 100, 30, '/', *'gpu0039'), KeyPressed('Enter'))[0]
     ).members

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from nvitop.fleet.lists import HostGpu, names_text, problems_of
-from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, FleetFinding, FleetGpu, FleetHost
+from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, FleetFinding, FleetGpu, FleetHost, worst
 from nvitop.gui.model.format import NOT_AVAILABLE
 from nvitop.gui.model.table import Column
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
@@ -32,18 +32,13 @@ def age_style(age: float | None) -> Style:
     return ERROR if age >= OLD_SECONDS else WARNING if age >= LATE_SECONDS else PLAIN
 
 
-def percent_text(percent: float | None) -> str:
-    """Return a percentage: ``'98%'``."""
-    return NOT_AVAILABLE if percent is None else f'{percent:.0f}%'
+def number_text(value: float | None, unit: str = '', digits: int = 0) -> str:
+    """Return a number with its unit: ``'98%'``."""
+    return NOT_AVAILABLE if value is None else f'{value:.{digits}f}{unit}'
 
 
 def _words(text: str, width: int, style: Style = PLAIN) -> Content:
     return ((clip(safe(text), width), style),) if text else ''
-
-
-def _utilization(row: Any, _: int) -> Content:
-    percent = row.utilization_percent
-    return ((percent_text(percent), PLAIN if percent is None else _UTILIZATION),)
 
 
 def _memory(used: float | None, total: float | None, digits: int = 0) -> Content:
@@ -53,8 +48,10 @@ def _memory(used: float | None, total: float | None, digits: int = 0) -> Content
     return ((f'{used / _GIB:.{digits}f}', PLAIN), (rest, DIM))
 
 
-def _number(value: float | None, unit: str = '', digits: int = 0) -> Content:
-    return NOT_AVAILABLE if value is None else f'{value:.{digits}f}{unit}'
+def _temperature(row: Any, _: int) -> Content:
+    gpus = (row,) if isinstance(row, FleetGpu) else row.gpus
+    hot = worst(finding for gpu in gpus for finding in gpu.findings if finding.is_hot)
+    return ((number_text(row.temperature_celsius, '°C'), _SEVERITIES[hot]),)
 
 
 def _count(number: int, style: Style) -> Content:
@@ -113,10 +110,10 @@ def _unless_silent(text: _Text) -> _Text:
 # fmt: off
 _HOST = _text_column('host', 'HOST', (8, 28), lambda row, width: _words(row.host.name if isinstance(row, HostGpu) else row.name, width))
 _USAGE = (
-    _column('utilization_percent', 'UTIL', (5,), _utilization, 2),
+    _column('utilization_percent', 'UTIL', (5,), lambda row, _: number_text(row.utilization_percent, '%'), 2),
     _column('memory_used_bytes', 'MEM GiB', (9,), lambda row, _: _memory(row.memory_used_bytes, row.memory_total_bytes), 7),
-    _column('power_watts', 'POWER kW', (8,), lambda row, _: _number(row.power_watts and row.power_watts / 1000, digits=1), 9),
-    _column('temperature_celsius', 'TEMP', (5,), lambda row, _: _number(row.temperature_celsius, '°C'), 5),
+    _column('power_watts', 'POWER kW', (8,), lambda row, _: number_text(row.power_watts and row.power_watts / 1000, digits=1), 9),
+    _column('temperature_celsius', 'TEMP', (5,), _temperature, 5),
 )
 _HOSTS = (
     _column('gpus', 'GPUS', (4,), lambda host, _: str(len(host.gpus)), 6),
@@ -131,7 +128,7 @@ _GPUS = (
     _text_column('state', 'STATE', (14,), _state),
     _USAGE[0],
     _column('memory_used_bytes', 'MEM GiB', (9,), lambda gpu, _: _memory(gpu.memory_used_bytes, gpu.memory_total_bytes, 1), 3),
-    _column('power_watts', 'POWER W', (7,), lambda gpu, _: _number(gpu.power_watts), 6),
+    _column('power_watts', 'POWER W', (7,), lambda gpu, _: number_text(gpu.power_watts), 6),
     _USAGE[3],
     _text_column('users', 'USERS', (12,), lambda gpu, width: _users(', '.join(gpu.users), width, (gpu,)), 1),
     _text_column('jobs', 'JOB', (18,), lambda gpu, width: _words(', '.join(gpu.jobs), width), 4),
@@ -149,7 +146,7 @@ _COLUMNS = {
     'users': (
         _text_column('user', 'USER', (12, 40), lambda user, width: _words(user.name, width)),
         *_SHARES,
-        _column('processes', 'PROCESSES', (9,), lambda user, _: _number(user.processes), 4),
+        _column('processes', 'PROCESSES', (9,), lambda user, _: number_text(user.processes), 4),
         _column('memory_bytes', 'MEM GiB', (8,), lambda user, _: _memory(user.memory_bytes, None), 3),
         _HOSTS_OF,
     ),

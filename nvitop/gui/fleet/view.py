@@ -13,7 +13,7 @@ from nvitop.gui.fleet.columns import (
     age_style,
     glyphs_column,
     list_columns,
-    percent_text,
+    number_text,
     severity_text,
 )
 from nvitop.gui.fleet.state import LISTS, fleet_of, host_of, listed, selected
@@ -117,8 +117,8 @@ def _sums(state: AppState) -> list[Item]:
     items = [
         Item((hosts,), rank=4),
         Item((counted(sums.gpus, 'GPU'),), rank=5),
-        Item((f'util {percent_text(sums.utilization_percent)}',), rank=6),
-        Item((f'mem {percent_text(sums.memory_percent)}',), rank=7),
+        Item((f'util {number_text(sums.utilization_percent, "%")}',), rank=6),
+        Item((f'mem {number_text(sums.memory_percent, "%")}',), rank=7),
     ]
     if age is not None and age >= LATE_SECONDS:
         items.append(Item((f'age {format_duration(age)}',), age_style(age), 8))
@@ -206,7 +206,7 @@ def margins(state: AppState) -> tuple[int, int]:
     """Return the rows above the lines, and those of the detail, the server and an error below them."""
     count, is_problem = len(listed(state)), state.screen is Screen.PROBLEMS
     below = bool(trouble_of(state)) + _SERVER_ROWS * is_problem
-    if count and state.height >= _WITH_DETAIL:
+    if count and state.height >= _WITH_DETAIL and not getattr(selected(state), 'members', ()):
         gpus = max(_GPUS_BELOW, max(len(host.gpus) for host in fleet_of(state).fleet.hosts))
         detail = 2 + gpus + _FACT_ROWS * is_problem
         below += max(min(state.height // 3, detail), state.height - 2 - below - count)
@@ -264,9 +264,6 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
             if row.name in (gpu.users if is_user else gpu.jobs)
         ]
         name, words = row.name, [counted(len(pairs), 'GPU')]
-    elif isinstance(row, FleetHost) and row.members:
-        name, words = row.name, [f'{counted(len(row.members), "host")} with free GPUs only']
-        columns = _columns(state, 'hosts')
     else:
         if state.screen is Screen.PROBLEMS:
             host = next((host for host in hosts if host.name == row.host), FleetHost(row.host))
@@ -288,8 +285,8 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
     draw_section(buf, area.y, clip(' · '.join([safe(name), *words]), buf.width - 4))
     texts = [(label, safe(text)) for label, text in facts]
     y = area.y + 1 + draw_facts(buf, Rect(1, area.y + 1, buf.width - 2, 4), texts, 9)
-    if row_list := (row.members if isinstance(row, FleetHost) else ()) or pairs:
-        draw_table(buf, Rect(0, y, buf.width, area.bottom - y), columns, row_list)
+    if pairs:
+        draw_table(buf, Rect(0, y, buf.width, area.bottom - y), columns, pairs)
 
 
 def _title(name: str, rows: Sequence[Any]) -> str:
