@@ -463,7 +463,7 @@ def _nvlink(case: Case) -> Iterator[Finding]:
     is_fabric = device.fabric_state in _FABRIC_STATES or bool(_FABRIC_PRODUCT.search(name))
     if name not in case.linked_products and not (is_fabric and case.gpus_of_product >= _BOARD_GPUS):
         return  # it may be alone in a virtual machine, or without a bridge
-    evidence = f'{total - active} of {total} links are down'
+    evidence = f'{total - active} of {total}'
     action = ACTIONS['fabric'].text
     severity: Severity = 'critical' if is_fabric else 'warning'
     yield case.finding('nvlink_down', severity, 'NVLinks are down', evidence, action)

@@ -198,6 +198,7 @@ def test_problems_are_in_the_order_of_severity_and_say_each_thing_once() -> None
     rows = [
         row(3, 'unreadable values', 'temperature (unknown driver error)', 'error', 'unknown'),
         *(row(3, what, 'Unknown Error', 'error') for what in ('max_temperature', 'temperature')),
+        row(3, 'power_usage', 'timed out', 'error'),
         row(2, 'slowed', '1005 MHz', 'error', 'warning'),
         row(6, 'power_usage', '4 MW', 'impossible'),
         *(row(gpu, what, 'Not Supported', 'na') for what in ('fan', 'numa') for gpu in (0, 1)),
@@ -217,11 +218,11 @@ def test_problems_are_in_the_order_of_severity_and_say_each_thing_once() -> None
         ('GPU 5', 'power_usage'),
         ('GPU 6', 'power_usage'),
     ]
-    (missing,) = missing_values(lines)
-    assert missing.reason == (
-        'fan, NUMA: not supported (GPU 0,1); '
-        'max temperature, temperature: unknown driver error (GPU 3)'
-    )
+    missing = [(line.where, line.what, line.reason) for line in missing_values(lines)]
+    assert missing == [
+        ('GPU 0,1', 'fan, NUMA', 'not supported'),
+        ('GPU 3', 'power usage', 'timed out'),  # the finding names the cause of the others
+    ]
     past = [line._replace(is_current=False) for line in rows[:2]]
     assert len(problem_lines(past)) == 2
 

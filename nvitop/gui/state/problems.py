@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
 
 from nvitop.gui.model.format import join_labels
 from nvitop.health import SEVERITIES, Finding, is_wrong
-from nvitop.health.types import plain_reason, value_words
+from nvitop.health.types import cause, plain_reason, value_words
 from nvitop.sampling.types import NO_FAILURES, STATUS, Cost, DeviceKey, Problem
 
 if TYPE_CHECKING:
@@ -84,16 +84,20 @@ def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
 
     Findings come first, the most severe ones at the top, and those of one device together. If
     several devices or processes share a problem, it is one line with the highest of their counts. A
-    value that a finding explains is only missing. A missing value never becomes past, because the
-    value is still missing while its device is lost.
+    value that a finding explains is only missing, and not listed if the finding names its cause. A
+    missing value never becomes past, because the value is still missing while its device is lost.
     """
     rows = tuple(counts)
     explained = {
-        (row.subject, _EXPLAINED.get(row.what)) for row in rows if row.severity and row.is_current
+        (row.subject, _EXPLAINED.get(row.what)): f'GPU {row.what}: {row.reason}'
+        for row in rows
+        if row.severity and row.is_current
     }
     lines: dict[tuple[object, ...], list[ProblemCount]] = {}
     for row in rows:
         if row.is_current and row.severity is None and (row.subject, row.kind) in explained:
+            if cause(row.reason) in explained[row.subject, row.kind]:
+                continue
             row = row._replace(kind='na')
         is_past = row.is_failure and not row.is_current
         key = (row.what, row.reason, row.action, row.kind, is_past)
@@ -102,17 +106,14 @@ def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
 
 
 def missing_values(lines: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
-    """Return one line for all values that a device does not have, or not for this user."""
-    missing = [line for line in lines if not line.is_failure]
-    names: dict[tuple[str, str], list[str]] = {}
-    for line in missing:
-        names.setdefault((line.reason, line.where), []).append(value_words(line.what))
-    reason = '; '.join(
-        f'{", ".join(each)}: {why} ({where})' for (why, where), each in names.items()
-    )
+    """Return a line for each reason why devices do not have values, or not for this user."""
+    causes: dict[tuple[str, str], list[ProblemCount]] = {}
+    for line in lines:
+        if not line.is_failure:
+            causes.setdefault((line.reason, line.where), []).append(line)
     return tuple(
-        line._replace(subject='monitor', where='not available', what='', reason=reason)
-        for line in missing[:1]
+        each[0]._replace(what=', '.join(value_words(line.what) for line in each))
+        for each in causes.values()
     )
 
 

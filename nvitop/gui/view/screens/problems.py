@@ -65,7 +65,7 @@ def card_heights(state: AppState, lines: Sequence[ProblemCount]) -> Callable[[Pr
 
 def _subject_width(state: AppState, lines: Sequence[ProblemCount]) -> int:
     """Return the width of the column of subjects, 0 on a narrow screen."""
-    widths = [cell_width(safe(each.where)) + 2 for each in lines if each.is_failure]
+    widths = [cell_width(safe(each.where)) + 2 for each in lines]
     return min(max([_SUBJECT, *widths]), _WIDEST_SUBJECT) if state.width >= _WIDE else 0
 
 
@@ -79,7 +79,7 @@ def _text(line: ProblemCount) -> str:
 
 def _severity(line: ProblemCount) -> tuple[str, str, Style]:
     if not line.is_failure:
-        return '·', '', DIM
+        return '·', 'missing', DIM
     if not line.is_current:
         return '○', 'past', DIM
     severity = line.severity or ('warning' if line.kind in _WARNINGS else 'critical')
@@ -93,9 +93,14 @@ def draw_problems(buf: Buffer, state: AppState, history: History) -> None:
     lines, cursor = layout.lines, layout.line
     draw_screen_title(buf, state, [_title(lines), 'Problems'])
     subject = _subject_width(state, lines)
-    for number in range(layout.scroll_y, min(layout.shown.stop + 1, len(lines))):
+    bottom = layout.area.bottom
+    if not lines or cursor is None or not _draw_detail(buf, bottom, lines[cursor], state, history):
+        bottom = buf.height
+    for number in range(layout.scroll_y, len(lines)):
         top = layout.row_of(number)
-        card = _card(lines[number], state, subject)[: layout.area.bottom - top]
+        if top >= bottom:
+            break
+        card = _card(lines[number], state, subject)[: bottom - top]
         for y, pieces in enumerate(card, top):
             for x, text, style in pieces:
                 buf.write(x, y, text, style)
@@ -104,8 +109,6 @@ def draw_problems(buf: Buffer, state: AppState, history: History) -> None:
     if not lines:
         text = 'No problem matches the filter' if state.problem_query else 'No problems'
         draw_message(buf, layout.area, text, DIM)
-    elif layout.area.bottom < buf.height and cursor is not None and lines[cursor].is_failure:
-        _draw_detail(buf, layout.area.bottom, lines[cursor], state, history)
 
 
 def _card(
@@ -123,15 +126,15 @@ def _card(
     first = [(1, mark, style)]
     if subject:
         first.append((x, word, style))
-        x, after = (x + _WORD, subject) if line.is_failure else (x, _WORD + subject)
+        x += _WORD
         if line.is_failure:
             begin, when = ('since', line.first) if line.is_current else ('last', line.last)
             time = f'{begin} {fmt.format_moment(when, state.timestamp)}'
             end -= cell_width(time) + 2
             first.append((end + 2, time, DIM))
-        if cell_width(where) + 2 <= after:
+        if cell_width(where) + 2 <= subject:
             first.append((x, where, where_style))
-            where, x = '', x + after
+            where, x = '', x + subject
     text = f'{where}  {text}' if where else text
     head = wrap(text, max(2, end - x))[0]
     first.append((x, head[: len(where)], where_style))
@@ -154,15 +157,19 @@ def _title(lines: Sequence[ProblemCount]) -> str:
 
 def _draw_detail(
     buf: Buffer, y: int, line: ProblemCount, state: AppState, history: History
-) -> None:
-    """Draw when a problem was seen, whose processes it concerns, and histories of its GPU."""
+) -> bool:
+    """Draw whose processes a problem concerns, and histories of its GPU, below when it was seen.
+
+    Without any of these, nothing is drawn.
+    """
+    if not line.is_failure:
+        return False
     first, last = (fmt.format_moment(when, state.timestamp) for when in (line.first, line.last))
     often = f'in {line.times} samples'
     if line.is_current:
         times = f'now, since {first}' if line.times == 1 else f'now, {often} since {first}'
     else:
         times = f'once, {last}' if line.times == 1 else f'{often}, {first} to {last}'
-    draw_section(buf, y, f'{safe(line.where)} · {times}')
     users = {
         process.key.pid: process.username or 'unknown user'
         for process in state.shown.processes
@@ -179,6 +186,10 @@ def _draw_detail(
     ]
     if devices and below.height > used + 2:
         draw_histories(buf, below.inset(0, used, -1, 0), devices, ruler_of(state, history))
+    has_more = any(buf.row(row) for row in range(y + 1, buf.height))
+    if has_more:
+        draw_section(buf, y, f'{safe(line.where)} · {times}')
+    return has_more
 
 
 #: Kinds of events that need attention, and those about the recorder only.
