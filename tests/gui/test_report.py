@@ -53,9 +53,7 @@ def test_lines_of_the_classic_table_meet_below_the_answer(scenario: str) -> None
 def vertical_lines(line: str, joining: str) -> dict[int, bool]:
     """Return whether a vertical line goes on at each column, except below titles, which hide it."""
     return {
-        x: char in joining
-        for x, char in enumerate(line)
-        if line[0] == '│' or char in '│─├┤┬┴┼╭╮╰╯'
+        x: char in joining for x, char in enumerate(line) if line[0] == '│' or char in '│─├┤┬┴┼╭╮╰╯'
     }
 
 

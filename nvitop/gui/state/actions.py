@@ -27,7 +27,14 @@ from nvitop.gui.state.app_state import (
 from nvitop.gui.state.dialog import signal_targets, why_no_target
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment
 from nvitop.gui.state.keymap import Binding, Need
-from nvitop.gui.state.lists import LIST_ORDERS, list_sort, panel_rows, process_lines, relist, sort_list
+from nvitop.gui.state.lists import (
+    LIST_ORDERS,
+    list_sort,
+    panel_rows,
+    process_lines,
+    relist,
+    sort_list,
+)
 from nvitop.gui.state.problems import Tally, count_problems
 from nvitop.health import findings
 from nvitop.sampling.types import HostProcessSample, ProcessSample
