@@ -226,7 +226,8 @@ def free_ranges(hosts: Sequence[FleetHost]) -> list[str]:
     """Return the hosts with free GPUs, most of them first: ``['gpu0017-0020', 'gpu0009']``."""
     free = [host for host in hosts if host.free]
     free.sort(key=lambda host: (-host.free, natural(host.name)))
-    return [_run_name(run) for run in _runs(free, lambda host: host.free)]
+    runs = _runs(free, lambda host: host.free)
+    return [_run_name(run) for run in sorted(runs, key=lambda run: (-run[0].free, -len(run)))]
 
 
 def folded(hosts: Sequence[FleetHost]) -> list[FleetHost]:

@@ -277,7 +277,7 @@ def _host_of_page(page: _Page, timestamp: float, now: float) -> FleetHost:
             )
         )
     age = max(0.0, now - sample.timestamp) if sample.timestamp else None
-    return page.host._replace(gpus=tuple(gpus), findings=_findings(page.findings), age_seconds=age)
+    return page.host._replace(gpus=tuple(gpus), findings=_findings(page.findings)).aged(age)
 
 
 def _findings(words: Mapping[str, FaultSeverity]) -> tuple[FleetFinding, ...]:
@@ -340,7 +340,7 @@ def host_of_sample(name: str, sample: Sample, age_seconds: float) -> FleetHost:
         for device, gpu in _gpus(name, sample)
     ]
     marks = (SIMULATED,) if sample.simulated else ()
-    return FleetHost(name, 'ssh', tuple(gpus), findings=marks, age_seconds=age_seconds)
+    return FleetHost(name, 'ssh', tuple(gpus), findings=marks).aged(age_seconds)
 
 
 def _uses(processes: Sequence[ProcessSample]) -> tuple[FleetUse, ...]:

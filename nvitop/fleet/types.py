@@ -179,6 +179,13 @@ class FleetHost(NamedTuple):
     #: The hosts folded into this line of the list, because all their GPUs are free.
     members: tuple[FleetHost, ...] = ()
 
+    def aged(self, seconds: float | None) -> FleetHost:
+        """Return it with the age of its values. Late ones do not say which GPUs are free now."""
+        gpus = self.gpus
+        if seconds is not None and seconds >= LATE_SECONDS:
+            gpus = tuple(gpu._replace(state='unknown') if gpu.is_free else gpu for gpu in gpus)
+        return self._replace(gpus=gpus, age_seconds=seconds)
+
     @property
     def utilization_percent(self) -> float | None:
         """Mean utilization of its GPUs."""

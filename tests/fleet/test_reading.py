@@ -215,6 +215,15 @@ def test_findings_of_a_gpu_are_each_listed_once() -> None:
     assert [p.gpu for p in fleet.problems if p.is_hot] == ['1']
 
 
+@pytest.mark.parametrize(('age', 'state'), [(119.0, 'free'), (120.0, 'unknown')])
+def test_gpu_that_was_free_minutes_ago_is_not_known_to_be_free(age: float, state: str) -> None:
+    series = [own('gpu_up', 1.0, gpu) for gpu in '01']
+    states = [own('gpu_state', 1.0, '0', state='free'), own('gpu_state', 1.0, '1', state='busy')]
+    host = only(read(*series, *states, own('last_collect_timestamp_seconds', NOW - age)))
+    assert host.age_seconds == age
+    assert [gpu.state for gpu in host.gpus] == [state, 'busy']
+
+
 def test_gpu_that_the_exporter_may_not_open_is_listed() -> None:
     problem = own('gpu_problem_info', 1.0, '1', status='not permitted', reason='Permission')
     lost = own('gpu_problem_info', 1.0, '2', status='lost', reason='GPU is lost')
@@ -296,7 +305,7 @@ def test_owners_come_from_labels_of_processes_or_pods() -> None:
         ('gpu0007', ['gpu0007'], 8),
         ('host:GPU', [], 0),
         ('gpu000 gpu:3', [f'gpu000{n}' for n in range(1, 10)], 9),
-        ('free:8', ['gpu0017', 'gpu0018', 'gpu0019', 'gpu0020'], 32),
+        ('free:8', ['gpu0017', 'gpu0019', 'gpu0020'], 24),  # the values of gpu0018 are old
         ('user:carol', ['gpu0009', 'gpu0010', 'gpu0012'], 12),
         ('host=gpu0010 user=carol', ['gpu0010'], 4),
         ('user:"caro"', [], 0),

@@ -108,7 +108,7 @@ def test_tables_have_what_is_free_and_the_time_above_and_mark_unknown_users(
         monkeypatch.setenv('COLUMNS', columns)
         assert main(['--demo', '40', '-1']) == 0
         lines = [line.strip('│ ') for line in capsys.readouterr().out.splitlines()]
-        assert lines[0].startswith('96 free: gpu0017-0020')
+        assert lines[0].startswith('88 free: gpu0037-0040')
         assert '  16 held  4 problems' in lines[0]
         assert f'  {time.ctime(NOW)}  [SIM' in lines[1]
         assert [line.split()[-1] for line in lines if line.startswith('gpu0002')] == ['N/A']
@@ -141,7 +141,7 @@ def test_free_gpus_and_problems_come_before_what_is_less_important() -> None:
     assert ' 1 problem: gpu0013 ' in least
     for width in (40, 60, 80):
         lines = frame(screen(40, width, 24, 'o', 'f'))
-        assert lines[0].split()[:3] == ['fleet', '96', 'free']
+        assert lines[0].split()[:3] == ['fleet', '88', 'free']
         assert ' PROBLEMS' in lines[2]
         assert 'GPU 3 not resp' in '\n'.join(lines)
 
@@ -238,27 +238,28 @@ def test_free_gpus_are_filtered_and_findings_are_counted() -> None:
     state = screen(40, 120, 40, '\\', *'free:8', 'Enter')
     assert {host.free for host in listed(state)} == {8}
     head = frame(state)[0]
-    assert '64 free: gpu0017-0020, gpu0037-0040   0 held   no problems   4 problems hidden' in head
+    assert (
+        '56 free: gpu0037-0040, gpu0019-0020, gpu0017   0 held   no problems   4 problems hidden'
+        in head
+    )
     assert len(listed(update_fleet(state, KeyPressed('!'))[0])) == 4
     gpus = screen(40, 120, 40, 'g')
-    assert [gpu.is_free for _, gpu in listed(gpus)[95:97]] == [True, False]
+    assert [gpu.is_free for _, gpu in listed(gpus)[87:89]] == [True, False]
     state, _ = update_fleet(state, KeyPressed('Esc'))
     assert fleet_of(state).sums == fleet_of(state).everything
 
 
 def test_free_neighbors_share_a_line_if_hosts_have_too_little_room() -> None:
     state = screen(40, 100, 30)
-    assert names(state)[:4] == ['gpu0037-0040', 'gpu0019-0020', 'gpu0017', 'gpu0018']
+    assert names(state)[:4] == ['gpu0037-0040', 'gpu0019-0020', 'gpu0017', 'gpu0009']
     lines = frame(state)
     assert '─ Hosts 40 in 36 rows · 1-25 of 36 · prom' in lines[1]
     assert lines[3].split()[1:6] == ['gpu0037-0040', '4', '×', '8', '32']
-    # Its hosts are all the same: the list has the rows of the detail.
-    assert [line.split()[1] for line in lines[15:19]] == [
-        'gpu0007',
-        'gpu0013',
-        'gpu0022',
-        'gpu0032',
-    ]
+    # Its hosts are all the same: the list has the rows of the detail. After free hosts come those
+    # with problems or old values.
+    places = ' '.join(line.split()[1] for line in lines[14:19])
+    assert places == 'gpu0007 gpu0013 gpu0018 gpu0022 gpu0032'
+    assert lines[16].split()[2] == '????????'
     assert '├─ gpu0017 · 8 × H100' in '\n'.join(frame(screen(40, 100, 30, 'Down', 'Down')))
     assert selected(
         update_fleet(screen(40, 100, 30, '/', *'gpu0039'), KeyPressed('Enter'))[0]

@@ -201,7 +201,7 @@ def _glyph(gpu: FleetGpu, heights: str) -> tuple[str, Style]:
         return 'z' if gpu.state == 'asleep' else '·' if heights is _HEIGHTS else '.', IDLE
     if gpu.state == 'held':
         return heights[0], _HELD
-    if percent is None:
+    if not percent and (percent is None or gpu.state == 'unknown'):
         return '?', DIM
     style = WARNING if gpu.severity else _UTILIZATION
     return heights[max(0, min(count - 1, int(percent * count / 100)))], style

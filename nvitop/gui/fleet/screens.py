@@ -75,7 +75,7 @@ _SIGNS = HelpGroup(
         HelpEntry('·', 'free; z: free and asleep', IDLE),
         HelpEntry('▁', 'held', Style(Role.HELD)),
         HelpEntry('×', 'broken; a bar in amber has a warning', ERROR),
-        HelpEntry('?', 'no exporter reports its utilization', DIM),
+        HelpEntry('?', 'not known', DIM),
         HelpEntry('HELD', f'half their memory idle for {HELD_SECONDS / 60:.0f} minutes', PLAIN),
         HelpEntry('FREE', 'without processes, and not broken', PLAIN),
         HelpEntry('gpu1-4', 'hosts whose GPUs are all free, as one row', PLAIN),
