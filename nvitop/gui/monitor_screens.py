@@ -168,7 +168,7 @@ ENVIRON = ScreenSpec(
 )
 METRICS = ScreenSpec(
     draw=draw_metrics,
-    menu=('h', 'e', '+ -', 'z', 'q'),
+    menu=('h', 'T', 'K', 'e', '+ -', 'z', 'q'),
     lines=lambda _: (),
     demand=metrics_demand,
     has_cursor=False,
@@ -240,7 +240,7 @@ SIGNAL = ScreenSpec(
     draw=_now(draw_signal),
     menu=('Enter', 'Left Right', 'p', 'Up Down', 'q'),
     lines=lambda state: () if state.dialog is None else state.dialog.targets,
-    demand=lambda state: (tree_demand if state.listing is Screen.TREE else main_demand)(state),
+    demand=lambda state: SCREENS[state.listing].demand(state),
     margins=lambda state: (
         3 + len(note_lines(state)),
         len(command_lines(state)) + bool(command_lines(state)),

@@ -103,6 +103,23 @@ def test_process_of_another_user_is_a_target_only_if_it_is_tagged() -> None:
     assert targets_of(pressed(state, 'Space', 'T')) == [state.rows[other].key.pid]
 
 
+def test_page_of_a_process_signals_this_process_only_and_stays() -> None:
+    state = state_of(MANY)
+    own = next(i for i, row in enumerate(state.rows) if row.is_own)
+    state = pressed(state, 'End', 'Space', 'Home', *['Down'] * own, 'Enter')
+    tagged = state.main.tagged
+    assert (state.screen, len(tagged)) == (Screen.METRICS, 1)
+    assert state.metrics is not None
+    assert state.metrics not in tagged
+    asking = pressed(state, 'T')
+    assert [each.key for each in dialog_of(asking).targets] == [state.metrics]
+    sent, effects = press(read_dialog(asking), 'Enter')
+    assert effects == (SendSignal('SIGTERM', (state.metrics,)),)
+    assert (sent.screen, sent.main.tagged) == (Screen.METRICS, tagged)
+    gone = arrived(state, without(MANY, state.metrics.pid))
+    assert 'The process is no longer listed' in texts(pressed(gone, 'K'))
+
+
 def test_subtree_is_tagged_and_untagged_as_a_whole() -> None:
     state = pressed(state_of(TREE), 't', 'Home', 'Down', 'x')
     on_gpu = MANY.processes[0].key.pid

@@ -70,7 +70,7 @@ def test_key_that_opens_a_screen_also_leaves_it(key: str, screen: Screen) -> Non
 
 #: Keys, and what the last one answers. Those that do nothing change nothing else.
 ANSWERS = {
-    'Down Enter T': 'T works only on other screens: main, tree',
+    '! T': 'T works only on other screens: main, tree, process',
     '! v': 'v works only on other screens: environment',
     'x': 'x works only on other screens: tree',
     '! J': 'J works only on other screens: main, columns',

@@ -37,7 +37,6 @@ from nvitop.gui.state.lists import (
 )
 from nvitop.gui.state.problems import Tally, count_problems
 from nvitop.health import findings
-from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 #: Minutes shown by the width of a history; 0: two seconds per cell.
 TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
@@ -180,13 +179,8 @@ def change_time(state: AppState, step: int) -> Result:
 
 def begin_reading(before: AppState, state: AppState) -> Result:
     """Show the environment of the process on the metrics screen or selected ``before``."""
-    process: ProcessSample | HostProcessSample | None
-    if before.screen is Screen.METRICS and before.metrics is not None:
-        pid, start_time, _ = before.metrics
-        process = next((row for row in before.shown.processes if row.key == before.metrics), None)
-    else:
-        pid, start_time = navigation.selected_key(before) or (0, -1.0)
-        process = navigation.selected_process(before)
+    pid, start_time = navigation.selected_key(before) or (0, -1.0)
+    process = navigation.selected_process(before)
     user = '' if process is None else process.username or 'unknown user'
     environ = EnvironState(pid, start_time, user)
     return state._replace(environ=environ), (ReadEnvironment(pid, start_time),)

@@ -27,6 +27,8 @@ _PROCESSES = _MAIN | _TREE
 _USERS = frozenset({Screen.USERS})
 _USERS_AND_PROBLEMS = frozenset({Screen.USERS, Screen.PROBLEMS})
 _SIGNAL = frozenset({Screen.SIGNAL})
+#: Screens with processes to signal.
+_SIGNALS = _PROCESSES | _SIGNAL | {Screen.METRICS}
 _LINES = ALL_SCREENS - {Screen.METRICS}
 #: Keys of the help only scroll or leave it, because nothing else would be seen. Those of the signal
 #: screen do nothing that distracts from the question.
@@ -84,9 +86,7 @@ def _effect(effect: events.Effect) -> Callable[[AppState], Result]:
 def _signal(keys: tuple[str, ...], name: str, signal: str, hint: str) -> Binding:
     run = partial(dialog.ask_for_signal, signal=signal)
     text, needs = f'{signal} to tagged or selected', (actions.need_target,)
-    return Binding(
-        keys, name, run, text, _PROCESSES | _SIGNAL, PROCESS, hint=hint, needs=needs, is_signal=True
-    )
+    return Binding(keys, name, run, text, _SIGNALS, PROCESS, hint=hint, needs=needs, is_signal=True)
 
 
 def _travel(

@@ -50,18 +50,22 @@ _OUT_OF_REACH = {
 def signal_targets(state: AppState) -> tuple[SignalTarget, ...]:
     """Return the tagged processes, or the selected one if none is tagged and it is the user's own.
 
-    A process on several devices is one target. There are none with ``--readonly``.
+    A process on several devices is one target. There are none with ``--readonly``. On the page of a
+    process, only this process is one.
     """
     if state.view.readonly:
         return ()
     targets: dict[tuple[int, float], SignalTarget] = {}
-    for process in state.shown.processes if state.main.tagged else ():
-        if process.key in state.main.tagged:
+    tagged, tagged_hosts = state.main.tagged, state.tagged_hosts
+    if state.screen is Screen.METRICS:
+        tagged, tagged_hosts = tagged & {state.metrics}, frozenset()
+    for process in state.shown.processes if tagged else ():
+        if process.key in tagged:
             targets.setdefault(process.key[:2], _target(process, state))
-    for host in state.shown.host_processes if state.tagged_hosts else ():
-        if (host.pid, host.start_time) in state.tagged_hosts:
+    for host in state.shown.host_processes if tagged_hosts else ():
+        if (host.pid, host.start_time) in tagged_hosts:
             targets.setdefault((host.pid, host.start_time), _target(host, state))
-    if targets or state.main.tagged:
+    if targets or tagged:
         return tuple(targets.values())
     for selected in navigation.selected_processes(state):
         if selected.is_own:
@@ -83,7 +87,8 @@ def why_no_target(state: AppState) -> str:
         return f'Select or tag a process first{quits}'
     if state.screen is Screen.TREE and not state.shown.host_processes:
         return 'The tree has not been measured yet'
-    selected = navigation.selected_process(state)
+    if selected is None and state.screen is Screen.METRICS:
+        return 'The process is no longer listed'
     if selected is None:
         return navigation.hidden_by_filter(state) or 'Select or tag a process first'
     other = (
@@ -104,6 +109,8 @@ def _selected_name(state: AppState) -> str:
 
 def tagged_unseen(state: AppState, targets: Iterable[SignalTarget]) -> tuple[int, str]:
     """Return the number of tagged processes that are neither listed nor targets, and why."""
+    if state.listing is Screen.METRICS:
+        return 0, ''
     others = {target.key[:2] for target in targets}
     listed = {process.key for process in state.shown.processes}
     unseen = [key for key in state.main.tagged - listed if key[:2] not in others]
@@ -261,7 +268,9 @@ def confirm(state: AppState) -> Result:
         return state, (RingBell(),)
     keys = tuple(target.key for target in dialog.targets)
     state, _ = navigation.go_back(state)
-    return navigation.clear_selection(state), (SendSignal(dialog.signal, keys),)
+    if state.screen is not Screen.METRICS:
+        state = navigation.clear_selection(state)
+    return state, (SendSignal(dialog.signal, keys),)
 
 
 def question(state: AppState, dialog: SignalDialog) -> tuple[str, tuple[str, ...]]:

@@ -127,6 +127,8 @@ def selected_key(state: AppState) -> tuple[int, float] | None:
     """Return PID and start time of the selected process, whether it is listed or not."""
     if state.screen is Screen.TREE:
         return cast('tuple[int, float] | None', state.position.key)
+    if state.screen is Screen.METRICS and state.metrics is not None:
+        return state.metrics[:2]
     return None if state.selected is None else state.selected[:2]
 
 
@@ -143,6 +145,8 @@ def selected_processes(state: AppState) -> tuple[ProcessSample | HostProcessSamp
     if state.screen is Screen.TREE:
         process = selected_process(state)
         return () if process is None else (process,)
+    if state.screen is Screen.METRICS:
+        return tuple(row for row in state.shown.processes if row.key == state.metrics)
     key = state.positions.get(Screen.MAIN, ListPosition()).key
     if isinstance(key, ProcessKey):
         return tuple(row for row in state.rows if row.key == key)

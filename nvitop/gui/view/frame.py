@@ -62,7 +62,7 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
     bottom = buf.height - 1
     if state.listing is not state.screen:
         below = deselect(state._replace(screen=state.listing, behind=state.behind[:-1]))
-        below.spec.draw(buf, below, history)
+        (_draw_framed if below.spec.is_framed else below.spec.draw)(buf, below, history)
         buf.hits.clear()
         buf.restyle(buf.area, dim=True, back=None)  # a background cannot be dim
         used = max((y for y in range(inner.height) if inner.row(y)), default=0)
