@@ -468,11 +468,13 @@ def test_sums_of_a_job_are_unknown_if_a_part_is_and_limited_to_a_whole_device() 
     assert (total.gpu_idle_seconds, total.gpu_memory_bytes, total.cpu_percent) == (None,) * 3
 
 
-def test_commands_have_room_before_host_memory() -> None:
+def test_commands_have_room_before_memory_and_its_bandwidth() -> None:
     sample, _ = ranks()
     for width in range(79, 161):
         heading = process_panel(sample, width, room=1).lines()[1]
-        assert '%MEM' not in heading or width - heading.index('COMMAND') >= 20
+        room = width - heading.index('COMMAND') - len(' │')
+        assert '%MEM' not in heading or room >= 34
+        assert '%BW' not in heading or room >= 24
     assert '%MEM' in heading
 
 

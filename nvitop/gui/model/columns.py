@@ -116,8 +116,8 @@ DEFAULT_COLUMNS: tuple[str, ...] = (
 #: The marks of a line before its columns, and an empty cell before the border.
 _MARKS = Column('marks', '', (2,), '', lambda *_: '')
 _EDGE = Column('edge', '', (1,), '', lambda *_: '', gap=0)
-#: Width from which commands have enough room for %MEM next to them.
-_COMMAND = 20
+#: Columns that yield to commands narrower than this.
+_YIELDING = {'memory': 34, 'gmbw': 24}
 
 
 def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
@@ -160,7 +160,8 @@ def place_processes(
         columns.append(_EDGE)
     columns[1] = columns[1]._replace(gap=int(columns[1].align == '<'))
     placed = place(columns, Cells(1, width - 2), widths)
-    if any(each.column.name == 'command' and each.width < _COMMAND for each in placed):
-        columns = [column for column in columns if column.name != 'memory']
-        placed = place(columns, Cells(1, width - 2), widths)
+    for name, least in _YIELDING.items():
+        if any(each.column.name == 'command' and each.width < least for each in placed):
+            columns = [column for column in columns if column.name != name]
+            placed = place(columns, Cells(1, width - 2), widths)
     return placed

@@ -218,7 +218,7 @@ def _with_user(row: GpuRow, processes: Sequence[ProcessSample], own_name: str | 
     )
     if largest.owner is None or largest.owner.is_plain:
         command = fmt.format_command(largest.command, largest.status, name=largest.name)
-        job = clip(fmt.what_runs(command), _COMMAND)
+        job = clip(fmt.brief_command(command, 0), _COMMAND)
     else:
         job = safe(largest.owner.group)
     return row._replace(

@@ -274,38 +274,37 @@ _CUT = '..'
 
 
 def brief_command(command: str, width: int) -> str:
-    """Return a command that fits: without directories and options of an interpreter, then cut at its end.
+    """Return a command without its directories, interpreter and modules between, if it is too long.
 
-    ``/opt/conda/bin/python3 -u ./train.py --bf16`` becomes ``python3 train.py --bf16``.
+    ``/opt/conda/bin/python3 -u ./train.py --bf16`` becomes ``train.py --bf16``, and
+    ``python3 -m vllm.entrypoints.openai.api_server`` becomes ``vllm..api_server``.
     """
     if len(command) <= width:
         return command
     quote = command[:1] if command[:1] in ('"', "'") else ''
     program, _, rest = f'{command[len(quote) :]} '.partition(f'{quote} ')
-    rest = rest.rstrip()
-    words = [program.rpartition('/')[2] or program]
-    if _INTERPRETER.fullmatch(words[0]):
-        while rest.startswith('-') and not rest.startswith(('-m ', '-c ', '-e ')):
-            _, _, rest = rest.partition(' ')
-        script, space, others = rest.partition(' ')
-        if script.startswith(('/', './')):
-            rest = (script.rpartition('/')[2] or script) + space + others
-    return ' '.join(filter(None, (*words, rest)))
-
-
-def what_runs(command: str) -> str:
-    """Return a brief command without its interpreter: ``train.py --bf16``, ``vllm.server``."""
-    text = brief_command(command, 0)
-    program, _, rest = text.partition(' ')
-    if not rest or not _INTERPRETER.fullmatch(program):
-        return text
-    return rest[len('-m ') :] if rest.startswith('-m ') else rest
+    program, rest = program.rpartition('/')[2] or program, rest.rstrip()
+    if not _INTERPRETER.fullmatch(program):
+        return f'{program} {rest}'.rstrip()
+    while rest.startswith('-') and not rest.startswith(('-m ', '-c ', '-e ')):
+        _, _, rest = rest.partition(' ')
+    is_module = rest.startswith('-m ')
+    if not rest or (rest.startswith('-') and not is_module):
+        return f'{program} {rest}'.rstrip()
+    rest = rest[len('-m ') :] if is_module else rest
+    what, space, options = rest.partition(' ')
+    if what.startswith(('/', './')):
+        what = what.rpartition('/')[2] or what
+    names = what.split('.')
+    if is_module and len(names) > 2 and len(rest) > width:
+        what = f'{names[0]}{_CUT}{names[-1]}'
+    return what + space + options
 
 
 def brief_commands(commands: Sequence[str], width: int) -> list[str]:
     """Return commands that fit; if several are cut at the same place, what differs is shown.
 
-    ``python3 train.py --bf16 --rank=3`` becomes ``python3 tra..rank=3`` next to another rank.
+    ``python3 train.py --bf16 --rank=3`` becomes ``train.py --..rank=3`` next to another rank.
     """
     texts = [brief_command(command, width) for command in commands]
     groups: dict[str, list[int]] = {}

@@ -278,7 +278,7 @@ def _commands(
             members, job = line.job.processes, line.job.key[1]
             shared, rest = common_words([text_of(process, width) for process in members])
             if names_jobs and job:
-                shared = f'{safe(job)} · {fmt.what_runs(shared)}'
+                shared = f'{safe(job)} · {fmt.brief_command(shared, 0)}'
             whole[line.job.key] = shared
             whole.update(zip([process.key for process in members], rest))
     whole = {line.key: whole[line.key] for line in lines}
