@@ -302,8 +302,11 @@ def test_the_chosen_signal_is_on_the_screen_at_every_width(width: int) -> None:
     for signal in SIGNALS:
         assert dialog_of(state).signal == signal
         drawn = draw_frame(state, History()).row(2)
-        (chosen,) = (text for _, text, style in drawn if style.reverse and style.bold)
-        assert chosen.strip() in (signal, signal[3:])
+        chosen = ''.join(text for _, text, style in drawn if style.reverse and style.bold)
+        assert chosen.replace(' (D)', '').strip() in (signal, signal[3:])
+        keys = ''.join(text for _, text, style in drawn if style.underline)
+        assert keys in 'TKIHDSC12'
+        assert SIGNAL_KEYS[signal] in keys
         state = pressed(state, 'Right')
     assert dialog_of(state).signal == 'SIGTERM'
 

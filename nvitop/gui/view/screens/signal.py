@@ -26,7 +26,7 @@ from nvitop.gui.view.table import draw_table
 # fmt: off
 #: Columns of the targets, before their commands.
 _COLUMNS = (
-    Column('pid', 'PID', (3, 10), '', lambda target, _: str(target.key.pid)),
+    Column('pid', 'PID', (4, 11), '', lambda target, _: f' {target.key.pid}'),
     Column('user', 'USER', (4, 16), '', lambda target, _: safe(target.username), align='<', gap=2),
     Column('device', 'GPU', (4, 12), '', lambda target, _: devices_text(target.devices), align='<', gap=2),
 )
@@ -40,20 +40,25 @@ def draw_signal(buf: Buffer, state: AppState) -> None:
     count = len(dialog.targets)
     which = ['this process'] if count == 1 else [f'these {count} processes', f'{count} processes']
     draw_screen_title(buf, state, [f'Send a signal to {each}' for each in which])
-    chosen, whole = SIGNALS.index(dialog.signal), sum(len(name) + 3 for name in SIGNALS)
-    names = list(SIGNALS) if whole < buf.width else [name[3:] for name in SIGNALS]
+    keys = [state.keymap.instead_of(state.screen, SIGNAL_KEYS[signal]) for signal in SIGNALS]
+    names = [
+        name if key in name[len('SIG') :] else f'{name} ({key})' for name, key in zip(SIGNALS, keys)
+    ]
+    if sum(len(name) + 3 for name in names) >= buf.width:
+        names = [name[len('SIG') :] for name in names]
+    chosen = SIGNALS.index(dialog.signal)
     first = 0  # narrow screens begin with a later one, so that the chosen one is on the screen
     while sum(len(name) + 3 for name in names[first : chosen + 1]) >= buf.width and first < chosen:
         first += 1
     x = 1
-    for signal, name in list(zip(SIGNALS, names))[first:]:
+    for signal, name, key in list(zip(SIGNALS, names, keys))[first:]:
         role = Role.ERROR if signal == 'SIGKILL' else Role.TEXT
         is_chosen = signal == dialog.signal
         style = Style(role, bold=is_chosen, reverse=is_chosen, dim=not dialog.is_ready)
         if x + len(name) + 2 > buf.width:
             break
         width = buf.write(x, 1, f' {name} ', style)
-        key = state.keymap.instead_of(state.screen, SIGNAL_KEYS[signal])
+        buf.restyle(Rect(x + 1 + name.rindex(key), 1, len(key), 1), underline=True)
         buf.hit(Rect(x, 1, width, 1), 'keys', key)
         x += width + 1
     for y, note in enumerate(note_lines(state), 2):
