@@ -7,6 +7,8 @@ import re
 from typing import Callable, Container, Iterable, Sequence
 from unicodedata import category
 
+#: Numbers are compared in groups of digits, because converting thousands of digits takes long.
+_DIGITS = re.compile('([0-9]{1,18})')
 #: Line and paragraph separators.
 _SEPARATORS = frozenset('\u2028\u2029')
 
@@ -111,6 +113,13 @@ def is_named(text: str | None, word: str) -> bool:
     """Whether the text contains a word of a filter, or is the name in its quotes."""
     name = name_in_quotes(word)
     return contains(text, word) if name is None else text == name
+
+
+def natural(text: str) -> tuple[list[str | int], str]:
+    """Return a key that sorts ``gpu9`` before ``gpu10``."""
+    parts: list[str | int] = [*_DIGITS.split(text)]
+    parts[1::2] = [int(digits) for digits in parts[1::2]]
+    return parts, text
 
 
 def counted(number: int, noun: str) -> str:

@@ -399,3 +399,15 @@ def format_duration(seconds: float) -> str:
         if seconds < size * most:
             return f'{seconds // size:.0f}{unit}'
     return f'{seconds // 86400:.0f}d'
+
+
+#: Tables of less GPU time (seconds) show it as hours, minutes and seconds.
+CLOCK_SECONDS = 10 * 3600.0
+
+
+def format_hours(seconds: float, total: float) -> str:
+    """Return hours as ``'0:12:05'`` in a table with a small total, otherwise as ``'1,344.0'``."""
+    if total >= CLOCK_SECONDS:
+        return '<0.1' if 0 < seconds < 180 else f'{max(0.0, seconds) / 3600:,.1f}'
+    minutes, rest = divmod(round(max(0.0, seconds)), 60)
+    return f'{minutes // 60}:{minutes % 60:02}:{rest:02}'

@@ -13,11 +13,11 @@ from nvitop.basics.text import (
     filter_words,
     is_named,
     name_in_quotes,
+    natural,
     printable,
     split_word,
 )
 from nvitop.basics.units import format_duration
-from nvitop.fleet.reading import natural
 from nvitop.fleet.types import LATE_SECONDS, FleetHost, available, totals
 
 if TYPE_CHECKING:

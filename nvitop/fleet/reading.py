@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence, cast
 
-from nvitop.basics.text import printable
+from nvitop.basics.text import natural, printable
 from nvitop.fleet.series import INSTANCE, ROW, read_host
 from nvitop.fleet.types import (
     LATE_SECONDS,
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from nvitop.health.states import DeviceWord
     from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 
-#: Numbers are compared in groups of digits, because converting thousands of digits takes long.
-_DIGITS = re.compile('([0-9]{1,18})')
 #: Values of ``nvitop_gpu_health`` from which a finding is a warning, and critical.
 _WARNING, _CRITICAL = 2.0, 3.0
 #: Findings that ``nvitop_gpu_up`` has, too.
@@ -97,13 +94,6 @@ class _Page:
         """Return the words about a device, given its index and instances."""
         texts = tuple('' if number is None else str(number) for number in place)
         return self._words.get(texts[: len(self._labels)], _Words())
-
-
-def natural(text: str) -> tuple[list[str | int], str]:
-    """Return a key that sorts ``gpu9`` before ``gpu10``."""
-    parts: list[str | int] = [*_DIGITS.split(text)]
-    parts[1::2] = [int(digits) for digits in parts[1::2]]
-    return parts, text
 
 
 @functools.lru_cache(maxsize=8192)

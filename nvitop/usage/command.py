@@ -95,7 +95,7 @@ def make_parser() -> ArgumentParser:
         description='Print who used how many GPU-hours, and who held GPUs without using them, from\n'
         'recordings of one or many machines.\n\n'
         'GPU-HOURS divides the time of each GPU: by work if in use, by memory if held.\n'
-        'USED is time in use, HELD IDLE that of idle processes while they held a GPU.\n'
+        'USED h is time in use, HELD h that of idle processes while they held a GPU.\n'
         + textwrap.fill(f'A GPU is held if {HELD_RULE}.', 76),
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,

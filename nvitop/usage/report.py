@@ -14,8 +14,8 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, NamedTuple, Sequence
 
 from nvitop.accounting.shares import NO_USER, UNKNOWN_USER
-from nvitop.basics.text import aligned, counted, csv_text, printable
-from nvitop.basics.units import format_time
+from nvitop.basics.text import aligned, counted, csv_text, natural, printable
+from nvitop.basics.units import CLOCK_SECONDS, format_hours, format_time
 from nvitop.health.states import HELD_SECONDS, is_holder, is_idle_holder, percent_of
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ FORMATS = ('table', 'csv', 'json')
 SCHEMA = 1
 #: Maximum width of texts in tables.
 MAX_TEXT = 40
-#: Tables of less GPU time (seconds) show it as hours, minutes and seconds.
-CLOCK_SECONDS = 10 * 3600.0
 #: Tables leave out less free or unobserved time (seconds), which may be a rounding error.
 SHOWN_SECONDS = 0.5
 
@@ -89,7 +87,7 @@ class Sums:
 
 
 #: First text of a row, or title of a column → its look.
-_LOOKS = {'(total)': 'title', '(free)': 'free', 'HELD IDLE': 'held', 'MEM GiB': 'held'}
+_LOOKS = {'(total)': 'title', '(free)': 'free', 'HELD h': 'held', 'MEM GiB': 'held'}
 #: Gives text a look: ``'title'``, ``'dim'``, ``'badge'``, ``'free'`` or ``'held'``.
 Paint = Callable[[str, str], str]
 
@@ -123,6 +121,11 @@ class Report(NamedTuple):
     def total(self) -> Sums:
         """The sum of all rows."""
         return total_of(self.rows)
+
+    @property
+    def gpu_seconds(self) -> float:
+        """The length of the period × the number of GPUs."""
+        return self.gpus * (self.until - self.since)
 
 
 class Table:
@@ -166,20 +169,25 @@ def total_of(rows: Iterable[Row]) -> Sums:
     return total
 
 
-#: Orders of rows: ``--sort``.
-ORDERS: dict[str, Callable[[Row], object]] = {
-    'hours': lambda row: -row.sums.seconds,
-    'used': lambda row: -row.sums.used,
-    'held-idle': lambda row: -row.sums.held_idle,
-    'energy': lambda row: -row.sums.joules,
-    'memory': lambda row: -row.sums.peak_bytes,
-    'utilization': lambda row: (not row.sums.measured, row.sums.utilization_percent or 0.0),
-    'name': lambda row: row.key,
+def _longest(seconds: float, step: float) -> tuple[int, bool]:
+    """Return a key that sorts the longest time first; those that look the same in a table are equal."""
+    return -round(seconds / step), not seconds
+
+
+#: Orders of rows: ``--sort``. Arguments: the row, and how exact tables are (seconds).
+ORDERS: dict[str, Callable[[Row, float], object]] = {
+    'hours': lambda row, step: _longest(row.sums.seconds, step),
+    'used': lambda row, step: _longest(row.sums.used, step),
+    'held-idle': lambda row, step: _longest(row.sums.held_idle, step),
+    'energy': lambda row, _: -row.sums.joules,
+    'memory': lambda row, _: -row.sums.peak_bytes,
+    'utilization': lambda row, _: (not row.sums.measured, row.sums.utilization_percent or 0.0),
+    'name': lambda *_: 0,
 }
 
 
 def arrange(report: Report, order: str, top: int | None, users: Iterable[str]) -> Report:
-    """Return a report with its rows in an order, those of free and unobserved time last.
+    """Return a report with its rows in an order, then by name; those of free and unobserved time last.
 
     Args:
         report: The report.
@@ -188,7 +196,12 @@ def arrange(report: Report, order: str, top: int | None, users: Iterable[str]) -
         users: Only these users, if there are any. Unknown and unobserved time remain, which may be
             theirs.
     """
-    rows = sorted(report.rows, key=lambda row: (not row.is_held, ORDERS[order](row), row.key))
+    step = 1.0 if report.gpu_seconds < CLOCK_SECONDS else 0.1 * _HOUR
+
+    def place(row: Row) -> tuple[object, ...]:
+        return not row.is_held, ORDERS[order](row, step), [*map(natural, row.key)]
+
+    rows = sorted(report.rows, key=place)
     wanted = {*users}
     if wanted:
         at = report.by.index('user')
@@ -263,10 +276,9 @@ def _utc(seconds: float) -> str:
 
 
 def _table(report: Report, rows: tuple[Row, ...], paint: Paint) -> str:
-    total = report.gpus * (report.until - report.since) or 1.0
-    hours = _clock if total < CLOCK_SECONDS else _decimal
+    total = report.gpu_seconds or 1.0
     unit = 'kWh' if report.total.joules >= _JOULES_PER_KWH else 'Wh'
-    titles = ['GPU-HOURS', '%', 'USED', 'HELD IDLE', 'ALLOCATED', 'UTIL', 'PEAK GiB']
+    titles = ['GPU-HOURS', '%', 'USED h', 'HELD h', 'ALLOCATED h', 'UTIL', 'PEAK GiB']
     lines = [[*map(str.upper, report.by), *titles, f'ENERGY {unit}', 'JOBS']]
     for row in rows:
         sums, percent = row.sums, row.sums.utilization_percent
@@ -277,9 +289,9 @@ def _table(report: Report, rows: tuple[Row, ...], paint: Paint) -> str:
         lines.append(
             [
                 *map(_clipped, row.key),
-                hours(sums.seconds),
+                format_hours(sums.seconds, total),
                 f'{100 * sums.seconds / total:.1f}',
-                *(hours(seconds) if seconds else '' for seconds in parts),
+                *(format_hours(seconds, total) if seconds else '' for seconds in parts),
                 '' if percent is None else f'{percent:.0f}%',
                 f'{sums.peak_bytes / (1 << 30):,.1f}' if sums.peak_bytes else '',
                 _energy(sums.joules, unit) if sums.joules else '',
@@ -306,8 +318,7 @@ def _painted(rows: Sequence[Sequence[str]], left: Container[int], paint: Paint) 
 def _title(report: Report, paint: Paint) -> str:
     hosts = report.hosts[0] if len(report.hosts) == 1 else counted(len(report.hosts), 'host')
     ends = [format_time(report.since), format_time(report.until)]
-    is_clock = report.gpus * (report.until - report.since) < CLOCK_SECONDS
-    if not is_clock or all(end.endswith(':00') for end in ends):
+    if report.gpu_seconds >= CLOCK_SECONDS or all(end.endswith(':00') for end in ends):
         ends = [end[:-3] for end in ends]
     title = f'GPU usage of {printable(hosts)}'
     return _head((title, counted(report.gpus, 'GPU'), ' to '.join(ends)), report.simulated, paint)
@@ -319,17 +330,6 @@ def _head(words: Sequence[str], scenario: str, paint: Paint) -> str:
     badges = [paint('[SIMULATED]', 'badge')] if scenario else []
     parts = (paint(title, 'title'), *(paint(fact, 'dim') for fact in facts), *badges)
     return f' {"  ".join(parts)}\n\n'
-
-
-def _decimal(seconds: float) -> str:
-    """Return hours with one decimal."""
-    return '<0.1' if 0 < seconds < 0.05 * _HOUR else f'{_hours(seconds):,.1f}'
-
-
-def _clock(seconds: float) -> str:
-    """Return hours as ``'0:12:05'``."""
-    minutes, rest = divmod(round(max(0.0, seconds)), 60)
-    return f'{minutes // 60}:{minutes % 60:02}:{rest:02}'
 
 
 def _energy(joules: float, unit: str) -> str:

@@ -103,6 +103,18 @@ def test_users_and_problems_are_sorted_with_the_same_keys() -> None:
     assert listed_problems(pressed(problems, 'o', 'W', 'o', 's')) == listed_problems(problems)
 
 
+def test_hours_of_users_look_as_in_the_report_of_usage() -> None:
+    users = pressed(state_of(SAMPLES['h100x8'], 160, 40), 'U')
+    for times, texts_of_alice in (
+        ((14400.0, 47.0), '4:00:00 0:00:47'),
+        ((36000.0, 47.0), '10.0 <0.1'),
+    ):
+        shown = users._replace(gpu_times={'bob': (0.0, 0.0), 'alice': times})
+        lines = [' '.join(line.split()) for line in lines_of(shown)]
+        assert any(' USED h HELD h ' in line for line in lines)
+        assert any('alice' in line and f' {texts_of_alice} ' in line for line in lines)
+
+
 def test_headings_of_users_show_the_order_and_a_click_changes_it() -> None:
     state = pressed(state_of(SAMPLES['h100x8'], 160, 40), 'U')
     by_memory = listed_users(state)

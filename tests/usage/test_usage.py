@@ -297,6 +297,15 @@ def test_rows_of_unknown_utilization_are_last() -> None:
     assert arranged(report, 'utilization', 1) == ['idle', '(2 others)']
 
 
+@pytest.mark.parametrize(('hours', 'apart'), [(1.0, 0.4), (24.0, 150.0)])
+def test_gpus_with_the_same_hours_are_in_order_of_their_indices(hours: float, apart: float) -> None:
+    seconds = {'10': hours * HOUR + apart, '9': hours * HOUR, '3': hours * HOUR + 3 * 360, '8': 0.1}
+    rows = tuple(Row((gpu,), Sums(used=used), True) for gpu, used in seconds.items())
+    report = Report(0.0, 2 * hours * HOUR, ('gpu',), rows, (), 4)
+    for order in ('hours', 'used'):
+        assert arranged(report, order) == ['3', '9', '10', '8']
+
+
 def at(after: float) -> str:
     """Return the time some hours after the beginning of the example."""
     return format_time(BEGIN + after * HOUR)[:-3]
@@ -305,12 +314,12 @@ def at(after: float) -> str:
 TABLE = """\
 GPU usage of gpu07  2 GPUs  {begin} to {end}
 
-USER          GPU-HOURS      %     USED  HELD IDLE  UTIL  PEAK GiB  ENERGY Wh  JOBS
-ann             1:22:30   34.4  1:22:30              73%       1.0      412.5     1
-bob             1:07:30   28.1  0:07:30  1:00:00      7%      60.0      137.5     1
+USER          GPU-HOURS      %   USED h   HELD h  UTIL  PEAK GiB  ENERGY Wh  JOBS
+ann             1:22:30   34.4  1:22:30            73%       1.0      412.5     1
+bob             1:07:30   28.1  0:07:30  1:00:00    7%      60.0      137.5     1
 (unobserved)    1:00:00   25.0
-(free)          0:30:00   12.5                                        50.0
-(total)         4:00:00  100.0            1:30:00  1:00:00     40%      60.0      600.0     2
+(free)          0:30:00   12.5                                      50.0
+(total)         4:00:00  100.0            1:30:00  1:00:00   40%      60.0      600.0     2
 """
 
 
@@ -328,7 +337,7 @@ def test_small_tables_have_small_units(until: float, joules: float, texts: str) 
     table.add(Sums(1200, joules=joules), 'ann')
     report = Report(0, until, ('user',), table.rows(), ('gpu07',), 1)
     lines = report_text(report, 'table').splitlines()
-    assert 'HELD IDLE' not in lines[-2]  # which nobody has
+    assert 'HELD h' not in lines[-2]  # which nobody has
     values = lines[-1].split()
     assert values == ['ann', *texts.split()]
 

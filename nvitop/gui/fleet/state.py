@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from nvitop.basics.text import natural
 from nvitop.fleet.lists import VIEWS, folded, free_ranges, parse_filter, problems_of, select, size
-from nvitop.fleet.reading import natural
 from nvitop.fleet.types import FleetHost, totals
 from nvitop.gui.fleet.columns import list_columns
 from nvitop.gui.fleet.data import FleetState

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 from typing import Mapping, Sequence
 
+from nvitop.basics.units import format_hours
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import COLUMNS_BY_NAME
@@ -35,6 +36,8 @@ Usage = Mapping['tuple[str | None, DeviceKey]', float]
 _MEMORY = Style(Role.MEMORY)
 #: Cells of a GPU in the map with its gap, and those of all other columns that stay.
 _GPU_CELLS, _OTHER_CELLS = 6, 44
+#: Columns of the times of users.
+_TIMES = ('hours', 'held_hours')
 #: Columns of the processes of a user, and those of their graphs.
 _DETAILS = ('gpu', 'pid', 'type', 'owner', 'gpu_memory', 'idle', 'sm', 'command')
 #: Minimum number of rows for the histories of the GPUs of a user.
@@ -45,8 +48,8 @@ def _name(user: Group, width: int) -> str:
     return 'unknown' if user.name is None else fmt.format_user(user.name, width)
 
 
-def _hours(user: Group, at: int) -> str:
-    return '' if user.gpu_times is None else f'{user.gpu_times[at] / 3600:.2f}'
+def _hours(at: int, total: float, user: Group, _: int) -> str:
+    return '' if user.gpu_times is None else format_hours(user.gpu_times[at], total)
 
 
 def _idle_memory(user: Group, _: int) -> Content:
@@ -69,9 +72,9 @@ USER_COLUMNS: tuple[Column, ...] = (
            rank=1, order='idle-memory', unit='B', source=f'sum of `MEM GiB` where `IDLE` is at least {HELD_SECONDS / 60:.0f} minutes'),
     Column('sm', '%SM', (5,), 'time that their kernels ran, in percent; mean of these devices', lambda row, _: fmt.format_count(row.total.gpu_sm_utilization_percent),
            order='sm', unit='%', source='sum of `%SM` on each device'),
-    Column('hours', 'USED h', (7,), 'GPU-hours used in the scroll-back, or on the day of a recording', lambda row, _: _hours(row, 0),
+    Column('hours', 'USED h', (7,), 'GPU-hours used in the scroll-back, or on the day of a recording', functools.partial(_hours, 0, 0.0),
            rank=2, order='hours', unit='h', source='`nvitop usage`'),
-    Column('idle_hours', 'IDLE h', (7,), 'GPU-hours held idle in that time', lambda row, _: _hours(row, 1),
+    Column('held_hours', 'HELD h', (7,), 'GPU-hours held idle in that time', functools.partial(_hours, 1, 0.0),
            rank=3, unit='h', source='`nvitop usage`'),
     Column('cpu', '%CPU', (6,), 'CPU time of all processes, in percent of one core', lambda row, _: fmt.format_count(row.total.cpu_percent),
            rank=6, order='cpu', unit='% of a core', source='sum of `%CPU`'),
@@ -136,6 +139,7 @@ def _columns(
 ) -> list[Column]:
     """Return the columns, with a map of the memory on each GPU if there is room for all GPUs."""
     has_hours = any(user.gpu_times is not None for user in users)
+    total = sum(sum(user.gpu_times or ()) for user in users)
     has_map = bool(devices) and len(devices) * _GPU_CELLS + _OTHER_CELLS <= width
     usage: dict[tuple[str | None, DeviceKey], float] = {}
     for user in users:
@@ -144,7 +148,10 @@ def _columns(
             usage[key] = usage.get(key, 0.0) + (process.gpu_memory_bytes or 0)
     columns: list[Column] = []
     for each in USER_COLUMNS:
-        if each.name in ('hours', 'idle_hours') and not has_hours:
+        if each.name in _TIMES:
+            if has_hours:
+                hours = functools.partial(_hours, _TIMES.index(each.name), total)
+                columns.append(each._replace(text=hours))
             continue
         if each.name == 'devices' and has_map:
             for number, row in enumerate(devices):
