@@ -255,6 +255,16 @@ def names_text(names: Sequence[str]) -> str:
     return ', '.join(_run_name(run) for run in _runs(hosts, lambda host: None))
 
 
+def short_names(names: Sequence[str]) -> str:
+    """Return the names of hosts, with numbers alone after the same letters: ``'gpu0007 0013'``."""
+    texts, before = [], ''
+    for name in names:
+        stem = _parts(name)[0]
+        texts.append(name[len(stem) :] if stem == before else name)
+        before = stem
+    return ' '.join(texts)
+
+
 #: Prefixes of the filter.
 PREFIXES = ('host', 'gpu', 'user', 'job', 'model', 'free')
 

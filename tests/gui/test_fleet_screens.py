@@ -123,7 +123,7 @@ def test_tables_have_what_is_free_and_the_time_above_and_mark_unknown_users(
         ['critical', 'gpu0032: not responding'],
         ['warning', 'gpu0013 GPU 5: too hot'],
     ]
-    monkeypatch.setattr(command, 'stdout_height', lambda: 60)
+    monkeypatch.setattr(command, 'stdout_height', lambda: 50)
     assert main(['--demo', '40', '-1']) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].startswith('╭─ Hosts 40 in 36 rows ─')
@@ -131,17 +131,22 @@ def test_tables_have_what_is_free_and_the_time_above_and_mark_unknown_users(
 
 
 def test_free_gpus_and_problems_come_before_what_is_less_important() -> None:
-    lines = frame(screen(40, 80, 24))
-    assert '   4 problems: gpu0007 ..   ' in lines[0]
     simulated = Sample(NOW, simulated='H100')
-    line = frame(screen(40, 40, 12)._replace(sample=simulated))[0]
-    assert ' 4 problems' in line
-    assert ' held' not in line
+    for keys, width, text in (
+        ('', 40, '88 free  4 problems'),
+        ('', 80, '88 free   16 held   4 problems: gpu0007 0022 ..'),
+        ('', 100, '88 free: gpu0037-0040 ..   16 held   4 problems: gpu0007 0022 ..'),
+        ('U', 120, '88 free: gpu0037-0040 ..   16 held   4 problems: gpu0007 0022 0032 0013'),
+        ('U', 140, '88 free: gpu0037-0040, gpu0019-0020, gpu0017 ..   16 held'),
+    ):
+        line = frame(screen(40, width, 24, *keys)._replace(sample=simulated))[0]
+        assert f']{" " * (2 + (width >= 80))}{text} ' in f'{line} '
+        assert line.endswith('11:06:40') == (width >= 80)
     least = frame(screen(40, 80, 24, '\\', *'gpu0013', 'Enter'))[0]
     assert ' 1 problem: gpu0013 ' in least
     for width in (40, 60, 80):
         lines = frame(screen(40, width, 24, 'o', 'f'))
-        assert lines[0].split()[:3] == ['fleet', '88', 'free']
+        assert lines[0].replace(':', '').split()[:3] == ['fleet', '88', 'free']
         assert ' PROBLEMS' in lines[2]
         assert 'GPU 3 not resp' in '\n'.join(lines)
 

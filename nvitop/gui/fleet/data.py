@@ -22,8 +22,8 @@ class FleetState(NamedTuple):
     sums: Totals = Totals()
     #: The hosts with free GPUs, most of them first.
     free_hosts: Sequence[str] = ()
-    #: Host with the worst problem, ``''`` if there is none.
-    worst_host: str = ''
+    #: The hosts with problems, those with critical ones first.
+    problem_hosts: Sequence[str] = ()
     #: Name of a list → its rows in the order of the screen, see :data:`nvitop.fleet.lists.VIEWS`.
     lists: Mapping[str, Sequence[Any]] = {}
     #: Why the hosts cannot be read, and since when this is so.

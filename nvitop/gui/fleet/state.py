@@ -27,6 +27,8 @@ LISTS = {
     Screen.PROBLEMS: 'problems',
 }
 
+#: Rows around the hosts: frame, headings, and the detail of eight GPUs.
+_OTHER_ROWS = 15
 
 #: Column of hosts → the letter after ``o`` that sorts by it, the default one first.
 _LETTERS = {
@@ -100,7 +102,9 @@ def arrange(state: AppState, fleet: FleetState) -> AppState:
     filters = parse_filter(state.query)
     matching = select(fleet.fleet, filters) if filters else fleet.fleet
     hosts = sorted_lines(state, Screen.HOSTS, matching.hosts)
-    if len(hosts) > state.height // 2 and list_sort(state, Screen.HOSTS) == Sort('free_gpus'):
+    if len(hosts) > max(state.height // 2, state.height - _OTHER_ROWS) and list_sort(
+        state, Screen.HOSTS
+    ) == Sort('free_gpus'):
         hosts = tuple(folded(hosts))
     lists = {name: view.rows(matching) for name, view in VIEWS.items()}
     lists.update(hosts=hosts, problems=fleet.fleet.problems)
@@ -109,7 +113,7 @@ def arrange(state: AppState, fleet: FleetState) -> AppState:
         sums=totals(matching.hosts) if filters else everything,
         lists=lists,
         free_hosts=free_ranges(matching.hosts),
-        worst_host=next((problem.host for problem in matching.problems), ''),
+        problem_hosts=tuple(dict.fromkeys(problem.host for problem in matching.problems)),
     )
     return state._replace(fleet=fleet)
 

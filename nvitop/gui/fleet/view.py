@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from nvitop.basics.text import aligned, counted
 from nvitop.basics.units import format_duration
-from nvitop.fleet.lists import VIEWS, HostGpu, names_text, no_hosts, problems_of
+from nvitop.fleet.lists import VIEWS, HostGpu, names_text, no_hosts, problems_of, short_names
 from nvitop.fleet.types import LATE_SECONDS, FleetFinding, FleetHost
 from nvitop.gui.fleet.columns import (
     age_style,
@@ -28,6 +28,7 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import list_sort, order_arrow
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title, title_badges
+from nvitop.gui.view.screens.main import crumbs
 from nvitop.gui.view.table import draw_table
 from nvitop.gui.view.text import (
     draw_border,
@@ -51,14 +52,14 @@ _GPUS_BELOW, _FACT_ROWS = 8, 2
 _SERVER_ROWS = 2
 #: Maximum number of ranges of hosts with free GPUs in the first line.
 _MAX_RANGES = 4
-#: Maximum width of the name of a host in the first line.
-_NAME_WIDTH = 20
+#: Maximum number of names of hosts with problems, and width of one, in the first line.
+_MAX_NAMES, _NAME_WIDTH = 8, 20
 #: Narrowest and widest column of hosts; cells for users on a narrow screen.
 _LEAST_NAME, _MOST_NAME = 8, 28
 #: Width of a report for other programs, which is not cut.
 _ANY_WIDTH = 1 << 16
-#: Maximum width of other parts of the first line: breadcrumb, badge, clock.
-_OTHER_PARTS = 28
+#: Widths in the first line: the gap between parts, and the clock with its gap.
+_GAP, _CLOCK = 3, 11
 _ADVICE = 'Enter opens the host; its own list of problems has advice'
 #: Kind of host → where its values come from, and what is missing.
 _WAYS = {
@@ -76,35 +77,52 @@ def first_line(state: AppState) -> tuple[Item, ...]:
         return ()
     hosts, _, *others = _sums(state)
     is_filtered = fleet.sums.hosts < fleet.everything.hosts
-    return (*_answer(fleet, state.width), *([hosts] if is_filtered else []), *others)
+    badges = (*crumbs(state, state.screen.value), *title_badges(state))
+    room = state.width - 2 - _CLOCK - sum(cell_width(item.forms[-1]) + _GAP for item in badges)
+    return (*_answer(fleet, room), *([hosts] if is_filtered else []), *others)
 
 
-def _answer(fleet: FleetState, width: int) -> list[Item]:
-    """Return where GPUs are free, how many are held, what is wrong, and what a filter hides."""
+def _answer(fleet: FleetState, room: int) -> list[Item]:
+    """Return where GPUs are free, how many are held, what is wrong, and what a filter hides.
+
+    Free GPUs of the first hosts have room first, then all hosts with problems, then other free ones.
+    """
     sums = fleet.sums
-    free = f'{sums.free_gpus:,} free'
     problems = counted(sums.problems, 'problem') if sums.problems else 'no problems'
-    wrong = [problems]
-    if fleet.worst_host:
-        where_wrong = clip(safe(fleet.worst_host), _NAME_WIDTH)
-        wrong.insert(0, f'{problems}: {where_wrong}{" .." * (sums.problems > 1)}')
-    style = ERROR if sums.critical_problems else WARNING if sums.problems else PLAIN
-    others = [
-        Item((f'{sums.held_gpus:,} held',), WARNING if sums.held_gpus else PLAIN, 2),
-        Item(tuple(wrong), style, 1, '!', is_whole=True),
-    ]
+    free = _with_names(f'{sums.free_gpus:,} free', fleet.free_hosts, _MAX_RANGES, ', '.join)
+    wrong = _with_names(problems, fleet.problem_hosts, _MAX_NAMES, _short_names)
+    others = [Item((f'{sums.held_gpus:,} held',), WARNING if sums.held_gpus else PLAIN, 2)]
     hidden = fleet.everything.problems - sums.problems
     if hidden > 0:
         others.append(Item((f'{counted(hidden, "problem")} hidden',), WARNING, 3))
-    # Names of hosts with free GPUs have room before averages, but not before what is wrong.
-    room = width - _OTHER_PARTS - sum(cell_width(item.forms[0]) + 3 for item in others)
-    most = fleet.free_hosts[:_MAX_RANGES]
-    where = [
-        f'{free}: {", ".join(most[:count])}' + (' ..' if count < len(fleet.free_hosts) else '')
-        for count in range(len(most), 0, -1)
+    room -= sum(cell_width(item.forms[0]) + _GAP for item in others)
+    first = _longest(free[-2:], room - _GAP - cell_width(wrong[-2:][0]))
+    named = _longest(wrong[:-1] or wrong, room - _GAP - cell_width(first))
+    where = _longest(free, room - _GAP - cell_width(named))
+    style = ERROR if sums.critical_problems else WARNING if sums.problems else PLAIN
+    return [
+        Item((where, free[-1]), IDLE if sums.free_gpus else PLAIN, 0, is_whole=True),
+        others[0],
+        Item((named, wrong[-1]), style, 1, '!', is_whole=True),
+        *others[1:],
     ]
-    forms = (*(text for text in where if cell_width(text) <= room), free)
-    return [Item(forms, IDLE if sums.free_gpus else PLAIN, 0, is_whole=True), *others]
+
+
+def _with_names(
+    text: str, names: Sequence[str], most: int, joined: Callable[[Sequence[str]], str]
+) -> list[str]:
+    """Return a text with at most so many names after it, from most of them to none."""
+    counts = range(min(most, len(names)), 0, -1)
+    cut = ['' if count == len(names) else ' ..' for count in counts]
+    return [*(f'{text}: {joined(names[:n])}{end}' for n, end in zip(counts, cut)), text]
+
+
+def _short_names(names: Sequence[str]) -> str:
+    return short_names([clip(safe(name), _NAME_WIDTH) for name in names])
+
+
+def _longest(forms: Sequence[str], room: int) -> str:
+    return next((form for form in forms if cell_width(form) <= room), forms[-1])
 
 
 def _sums(state: AppState) -> list[Item]:
@@ -134,8 +152,7 @@ def _heads(state: AppState, width: int) -> tuple[list[Item], list[Item]]:
         *title_badges(state),
         *(item._replace(style=DIM) for item in _sums(state)),
     ]
-    # A report has none of the other parts of the first line.
-    return _answer(fleet_of(state), width + _OTHER_PARTS - 2), head
+    return _answer(fleet_of(state), width - 2), head
 
 
 def report_text(state: AppState, rows: Sequence[Any]) -> str:
