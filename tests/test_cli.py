@@ -105,7 +105,7 @@ def test_the_monitor_needs_a_terminal(machine: simulation.Machine) -> None:
 
 def test_only_takes_mig_devices() -> None:
     out = report_on('mig', '-o', '1:0').out
-    assert re.findall(r'^│ +└ (\d) ', out, re.MULTILINE) == ['0']
+    assert re.findall(r'^│ +└(\S+) ', out, re.MULTILINE) == ['1:0']
 
 
 def test_an_unknown_device_is_an_error_next_to_known_ones(machine: simulation.Machine) -> None:

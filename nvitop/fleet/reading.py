@@ -232,7 +232,7 @@ def _add_dcgm(page: _Page, row: Series, prefix: str) -> None:
         if severity in ('warning', 'critical'):
             words.findings[f'Xid {row.value:g}'] = severity
     elif row.name.startswith('DCGM_FI_DEV_ROW_REMAP_FAIL') and row.value:
-        words.findings['with failed remapping'] = 'critical'
+        words.findings['with failed row remapping'] = 'critical'
     pod = labels.get(f'{prefix}pod', '')
     if pod and 'dcgm-exporter' not in pod:
         name = '/'.join(filter(None, (labels.get(f'{prefix}namespace', ''), pod)))

@@ -369,10 +369,10 @@ def _throttling(case: Case) -> Iterator[Finding]:
         words, action = 'slowed down by hardware', 'Check cooling and power supply'
         yield case.finding('hardware_slowdown', 'warning', words, evidence, action)
     if 'sw_thermal_slowdown' in reasons:
-        words = 'clocks lowered to hold the temperature'
+        words = 'at its temperature limit'
         yield case.finding('thermal_cap', 'info', words, evidence)
     if 'sw_power_cap' in reasons:
-        words = 'clocks lowered to hold the power limit'
+        words = 'at its power limit'
         yield case.finding('power_cap', 'info', words, evidence)
 
 

@@ -48,8 +48,6 @@ class Label(NamedTuple):
     mark: str
     #: After a number of GPUs: ``'1 lost'``.
     counted: str
-    #: The mark where it has no room; ``''``: there is no shorter one.
-    short: str = ''
 
 
 #: All kinds of findings, the most important first.
@@ -60,11 +58,11 @@ KINDS: dict[str, Label] = {
     'failing': Label('failing', 'failing'),
     'xid': Label('Xid', 'with Xid errors'),
     'nvswitch': Label('NVSwitch', 'with NVSwitch errors'),
-    'reboot_needed': Label('reboot', 'to reboot'),
-    'reset_needed': Label('reset', 'to reset'),
-    'recovery_needed': Label('recover', 'to recover'),
+    'reboot_needed': Label('reboot!', 'to reboot'),
+    'reset_needed': Label('reset!', 'to reset'),
+    'recovery_needed': Label('recover!', 'to recover'),
     'memory_errors': Label('ECC', 'with ECC errors'),
-    'remap_failed': Label('remapping', 'with failed row remapping', 'remap'),
+    'remap_failed': Label('remap', 'with failed row remapping'),
     'sram_errors': Label('SRAM', 'with too many SRAM errors'),
     'retired_pages': Label('pages', 'with retired pages'),
     'fabric': Label('fabric', 'outside their NVLink fabric'),
@@ -74,17 +72,17 @@ KINDS: dict[str, Label] = {
     'power_brake': Label('brake', 'with power brake'),
     'hardware_slowdown': Label('slowed', 'slowed by hardware'),
     'slow': Label('slow', 'slow to respond'),
-    'remap_pending': Label('remapping', 'with pending row remapping', 'remap'),
-    'remap_exhausted': Label('remapping', 'without spare memory rows', 'remap'),
+    'remap_pending': Label('remap', 'with pending row remapping'),
+    'remap_exhausted': Label('remap', 'without spare memory rows'),
     'nvlink_errors': Label('NVLink', 'with NVLink errors'),
     'pcie_link': Label('PCIe', 'with slow PCIe link'),
     'pcie_errors': Label('PCIe', 'with PCIe errors'),
     'inforom': Label('inforom', 'with a corrupt inforom'),
-    'implausible': Label('implausible', 'with implausible values', 'implau.'),
-    'unreadable': Label('unreadable', 'with unreadable values', 'unread.'),
+    'implausible': Label('bad data', 'with implausible values'),
+    'unreadable': Label('unreadable', 'with unreadable values'),
     'not_permitted': Label('denied', 'not permitted'),
-    'thermal_cap': Label('heat cap', 'at its temperature limit'),
-    'power_cap': Label('power cap', 'at its power limit'),
+    'thermal_cap': Label('temp limit', 'at its temperature limit'),
+    'power_cap': Label('power limit', 'at its power limit'),
 }
 IMPORTANCE: dict[str, int] = {kind: place for place, kind in enumerate(KINDS)}
 #: All severities, the highest first.

@@ -252,7 +252,7 @@ def test_problems_of_dcgm() -> None:
         dcgm('DEV_ROW_REMAP_FAILURE', 1, gpu='2'),
     )
     texts = [problem.text for problem in fleet.problems]
-    assert texts == ['GPU 0 Xid 79', 'GPU 2 with failed remapping']
+    assert texts == ['GPU 0 Xid 79', 'GPU 2 with failed row remapping']
 
 
 def test_values_that_are_no_finite_numbers_are_left_out() -> None:

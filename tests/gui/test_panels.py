@@ -240,11 +240,11 @@ def test_bar_has_no_notch_no_hole_and_no_empty_track_of_a_small_value(
 @pytest.mark.parametrize(
     ('width', 'state'),
     [
-        (40, 'remapping'),
+        (40, 'remap'),
         (80, 'busy remap'),
         (82, 'busy remap'),
         (100, 'busy remap'),
-        (160, 'busy remapping'),
+        (160, 'busy remap'),
     ],
 )
 def test_word_of_a_problem_is_shown_at_any_width(width: int, state: str) -> None:
@@ -260,9 +260,9 @@ def test_first_line_keeps_the_problem_before_who_is_busy() -> None:
     wrong = gpu(1, 'A', gpu_utilization_percent=50, remapped_rows_pending=True)
     running = (process(wrong, 1, 'x', username='ann'),)
     rows = device_rows(machine(gpu(0, 'A'), wrong, processes=running))
-    for room in (24, 30, 40):
+    for room in (24, 30):
         texts = fit([*answers(rows), Item(('03:04',), rank=5)], room, 3)
-        assert '! GPU 1 remap' in texts or '! GPU 1 remapping' in texts, texts
+        assert '! GPU 1 remap' in texts, texts
 
 
 def test_facts_are_below_their_columns_and_those_that_a_model_lacks_are_left_out() -> None:
@@ -292,13 +292,27 @@ def test_problem_others_and_advice_are_below_the_job_and_not_below_the_bar() -> 
         drawn = panel(machine(good, wrong, processes=running), width, lines).lines()
         job, bar = drawn[1].index('JOB'), drawn[2].index('█')
         power, problem = drawn[3][job:bar], drawn[lines + 3][job:bar]
-        assert power.startswith(('at its power limit ', 'clocks lowered to hold '))
+        assert power.startswith('at its power limit ')
         assert problem.startswith('pending row remapping ')
         text = ' '.join(line.strip('│ ') for line in drawn[lines + 3 :])
         assert lines < 3 or 'reset -i 1)' in text
         assert lines < 6 or 'Running work is not affected' in text
         assert lines < 6 or drawn[lines + 6][job:].startswith('also ann 2.0 GiB ')
         assert lines < 4 or not drawn[-1].strip('│ ')
+
+
+def test_number_of_other_problems_is_not_that_of_the_errors() -> None:
+    wrong = gpu(
+        0, 'A', total_volatile_uncorrected_ecc_errors=3, clock_event_reasons=('hw_slowdown',)
+    )
+    (row,) = device_rows(machine(wrong))
+    evidence = '3 uncorrected ECC errors since the driver was loaded'
+    assert row.problem_forms == (
+        f'uncorrected memory errors: {evidence} · 1 more problem',
+        'uncorrected memory errors · 1 more problem',
+        'uncorrected memory errors · 1 more',
+        'uncorrected memory errors',
+    )
 
 
 def test_unknown_user_and_unknown_severity_are_no_guess_and_no_warning() -> None:

@@ -63,10 +63,10 @@ def bar_pieces(
 
 
 def _index(row: GpuRow, _: int) -> Pieces:
-    style = row.mark_style if row.is_wrong else PLAIN
+    style, label = row.mark_style if row.is_wrong else PLAIN, row.device.key.label
     if not row.device.key.is_mig:
-        return ((row.device.key.label, style),)
-    return ((('└ ' if row.is_last else '├ '), DIM), (row.device.key.label.partition(':')[2], style))
+        return ((label, style),)
+    return (('└' if row.is_last else '├', DIM), (label, style))
 
 
 def _name(row: GpuRow, width: int) -> Pieces:
@@ -81,13 +81,12 @@ def _state(row: GpuRow, width: int) -> Pieces:
         return ()
     word = row.word if cell_width(row.word) <= width else row.word.partition(' ')[0]
     room = width - len(word) - 1
-    mark = row.mark if len(row.mark) <= room else row.short_mark
-    has_room = row.mark and len(mark) <= room
+    has_room = row.mark and len(row.mark) <= room
     if row.is_wrong and row.mark and not has_room:  # more important than what it is doing
-        return ((clip(row.mark if len(row.mark) <= width else mark, width, ''), row.mark_style),)
+        return ((clip(row.mark, width), row.mark_style),)
     if not has_room or (not row.is_wrong and row.state.word not in ('busy', 'in use')):
         return ((clip(word, width, ''), row.word_style),)
-    return ((f'{word} '.lstrip(), row.word_style), (mark, row.mark_style))
+    return ((f'{word} '.lstrip(), row.word_style), (row.mark, row.mark_style))
 
 
 def _user(row: GpuRow, width: int) -> Pieces:
@@ -352,8 +351,8 @@ def _repairs(device: DeviceSample) -> str:
     return _listed(
         ('remapped rows', None if None in rows else sum(count or 0 for count in rows)),
         ('retired pages', None if None in pages else sum(count or 0 for count in pages)),
-        ('', 'remapping pending' if device.remapped_rows_pending else None),
-        ('', 'remapping failed' if device.remapped_rows_failure else None),
+        ('', 'remap pending' if device.remapped_rows_pending else None),
+        ('', 'remap failed' if device.remapped_rows_failure else None),
     )
 
 

@@ -13,7 +13,6 @@ from nvitop.gui.model.table import Item
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, WARNING, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.health import (
-    KINDS,
     DeviceState,
     Finding,
     claim_of_unused,
@@ -103,28 +102,25 @@ class GpuRow(NamedTuple):
         return self.finding.mark
 
     @property
-    def short_mark(self) -> str:
-        return (self.finding and self.mark and KINDS[self.finding.kind].short) or self.mark
-
-    @property
     def mark_style(self) -> Style:
         if self.finding is None or not is_wrong(self.finding):
             return ERROR if self.device.is_failing else PLAIN
         return {'critical': ERROR, 'warning': WARNING}.get(self.finding.severity, PLAIN)
 
     @property
-    def problem(self) -> str:
-        """What is wrong or limits the device, with the values that show it; ``''`` if nothing."""
-        if self.finding is None:
-            return ''
-        evidence = safe(self.finding.evidence)
-        return f'{self.fault}: {evidence}' if evidence and is_wrong(self.finding) else self.fault
+    def problem_forms(self) -> tuple[str, ...]:
+        """What is wrong or limits the device, the longest form first; ``()`` if nothing.
 
-    @property
-    def fault(self) -> str:
-        """What is wrong, in a few words: ``'too hot'``, ``'too hot +2'`` with two more problems."""
-        more = f' +{self.more_problems}' if self.more_problems else ''
-        return '' if self.finding is None else safe(self.finding.words) + more
+        The first one has the values that show it: ``'too hot: 91°C · 2 more problems'``.
+        """
+        if self.finding is None:
+            return ()
+        words, count = safe(self.finding.words), self.more_problems
+        whole = safe(self.finding.text) if is_wrong(self.finding) else words
+        if not count:
+            return (whole, words)
+        more = f' · {counted(count, "more problem")}'
+        return (whole + more, words + more, f'{words} · {count} more', words)
 
     @property
     def who(self) -> str:
@@ -139,7 +135,7 @@ class GpuRow(NamedTuple):
     @property
     def trouble(self) -> str:
         """What is wrong and what to do about it, or who holds the memory; ``''`` if nothing."""
-        return ' · '.join(filter(None, (self.problem, self.advice))) or self.held_words
+        return ' · '.join(filter(None, (*self.problem_forms[:1], self.advice))) or self.held_words
 
 
 def device_rows(sample: Sample, found: Iterable[Finding] | None = None) -> tuple[GpuRow, ...]:
@@ -312,9 +308,8 @@ def _problem(rows: Sequence[GpuRow]) -> list[Item]:
         texts.append(f'GPU {row.device.key.label} {words}')
     forms: tuple[str, ...]
     if len(wrong) == 1:
-        mark, short = wrong[0].mark or wrong[0].word, wrong[0].short_mark or wrong[0].word
-        label = f'! GPU {wrong[0].device.key.label}'
-        forms = (f'! {texts[0]}', f'{label} {mark}', f'{label} {short}')
+        mark = wrong[0].mark or wrong[0].word
+        forms = (f'! {texts[0]}', f'! GPU {wrong[0].device.key.label} {mark}')
     else:
         forms = (
             f'! {", ".join(texts)}',

@@ -60,7 +60,7 @@ _STATES = HelpGroup(
             sorted(KINDS.values(), key=lambda each: each.mark.lower()), lambda each: each.mark
         )
         for texts in [dict.fromkeys(re.sub('^with (a )?', '', each.counted) for each in kinds)]
-        if not set(texts) <= {mark, f'to {mark}'}
+        if not set(texts) <= {mark, f'to {mark[:-1]}'}
     ),
 )
 

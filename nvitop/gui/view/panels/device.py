@@ -44,7 +44,6 @@ from nvitop.gui.view.charts import (
 )
 from nvitop.gui.view.table import draw_cell, draw_headings, widest
 from nvitop.gui.view.text import draw_border, draw_facts, draw_uprights
-from nvitop.health import KINDS
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
 #: Marks the device of the selected process, left of its index.
@@ -347,14 +346,12 @@ def _model_of(row: GpuRow) -> tuple[str | None, bool, bool]:
 
 def _problem_that_fits(row: GpuRow, room: int, most: int) -> tuple[str, Style]:
     """Return what is wrong or who holds the memory, in words that fit into ``room``, or else ``most``."""
-    if row.finding is None or not row.problem:
+    if row.finding is None:
         brief = row.held_words.partition(';')[0]
         forms = [row.held_words, brief, brief.replace(f' of {row.user}', '')]
         style = WARNING
     else:
-        forms = [row.problem, row.fault]
-        if not row.is_wrong:
-            forms.append(KINDS[row.finding.kind].counted)
+        forms = list(row.problem_forms)
         style = row.mark_style if row.is_wrong else DIM
     for cells in (room, most):
         for form in forms:
@@ -407,11 +404,11 @@ def _draw_metrics(
             x += buf.write(x, inner.y, ' · ' if number > 2 else ' ' * bool(number), DIM)
             room = max(0, left - 1 - x)
             x += buf.write(x, inner.y, clip(text, room), style)
-    forms = (row.problem, row.fault) if row.problem else (row.held_words,)
+    forms = row.problem_forms or (row.held_words,)
     problem = next((form for form in forms if form and x + 3 + cell_width(form) < left), '')
     if problem and not panel.facts:  # which have it
         x += buf.write(x, inner.y, ' · ', DIM)
-        buf.write(x, inner.y, problem, row.mark_style if row.problem else WARNING)
+        buf.write(x, inner.y, problem, row.mark_style if row.finding else WARNING)
     is_page = bool(panel.facts)
     series = [device_line(row.device, metric) for metric in metrics_of(row.device, is_page=is_page)]
     below = Rect(inner.x, inner.y + 1, inner.width, inner.height - 1 - panel.facts)
@@ -489,7 +486,7 @@ def _draw_facts(buf: Buffer, area: Rect, row: GpuRow) -> None:
     notes += [Item((safe(text),)) for text in (profile, family) if text]
     draw_border(buf, area.y, ends, ends, notes)
     cells = inside(area.width)
-    style = row.mark_style if row.problem else WARNING if row.trouble else DIM
+    style = row.mark_style if row.finding else WARNING if row.trouble else DIM
     problem = wrap(row.trouble or 'none', cells.width - FACT_LABEL, max(1, area.height - 1))
     if area.height > 1:
         buf.write(cells.x, area.y + 1, 'PROBLEM', HEADING)
