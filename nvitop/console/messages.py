@@ -41,6 +41,8 @@ def print_message(program: str, kind: Kind, text: str) -> None:
         print(message, file=sys.stderr)
 
 
+#: Yellow is too weak on a light background; this amber has enough contrast on any.
+_YELLOW, _AMBER = '\033[33m', '\033[38;5;130m'
 #: Look of text in a report → its color and attributes.
 _LOOKS: dict[str, tuple[str | None, tuple[str, ...]]] = {
     'title': (None, ('bold',)),
@@ -60,7 +62,10 @@ def painted(text: str, look: str) -> str:
     if not text or not look:
         return text
     color, attributes = _LOOKS[look]
-    return colored(text, color, attrs=attributes)
+    shown = colored(text, color, attrs=attributes)
+    if os.environ.get('COLORTERM') or '256color' in os.environ.get('TERM', ''):
+        shown = shown.replace(_YELLOW, _AMBER, 1)
+    return shown
 
 
 def print_messages(program: str, messages: Iterable[Message]) -> None:

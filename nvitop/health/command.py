@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import argparse
 import functools
-import itertools
 import json
 import sys
 import time
-from typing import Callable, Iterable, Iterator, NamedTuple
+from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 
 from nvitop.basics.text import printable
 from nvitop.basics.units import iso_time, parse_duration, parse_time
@@ -25,7 +24,7 @@ from nvitop.console.arguments import (
 )
 from nvitop.console.driver import simulate
 from nvitop.console.lifecycle import CommandFailure, discard_stdout, writing
-from nvitop.console.messages import print_message, wrapped
+from nvitop.console.messages import painted, print_message, wrapped
 from nvitop.health.check import HealthCheck, check_health
 from nvitop.health.kernel_log import KMSG, read_kernel_log
 from nvitop.health.rules import (
@@ -96,23 +95,49 @@ def judge(check: HealthCheck, *, ignored: Iterable[str] = (), fail_on: str = 'wa
 
 
 def format_text(verdict: Verdict) -> str:
-    """Return a line for each GPU with its worst finding, then the evidence and what to do."""
+    """Return how many GPUs something is wrong with, then each of them with its findings, the worst first.
+
+    It is wrapped and colored if standard output is a terminal.
+    """
     check = verdict.check
+    #: Lines, each with the severities that it names.
+    lines: list[tuple[str, Sequence[str]]] = []
     if check.error:
-        return f'{verdict.status}: {printable(check.error)}\n'
-    if not verdict.wrong:
-        return f'ok: {_gpus(check.gpus)}{_asleep(check)}\n'
-    lines = []
-    for _, found in itertools.groupby(
-        sorted(verdict.wrong, key=lambda f: (_place(f), importance(f))), key=_place
-    ):
-        first, *others = found
-        lines.append(f'{_subject(first)}: {first.severity}: {first.words}')
-        lines += _details(first)
+        lines = [(f'{verdict.status}: {check.error}', (verdict.status,))]
+    elif not verdict.wrong:
+        lines = [(f'ok: {_gpus(check.gpus)}{_asleep(check)}', ())]
+    else:
+        lines = [_counts(verdict)]
+    groups: dict[object, list[Finding]] = {}
+    for finding in verdict.wrong:
+        groups.setdefault((_is_listed(finding), finding.device), []).append(finding)
+    for first, *others in groups.values():
+        lines.append((f'{_subject(first)}: {first.severity}: {first.words}', (first.severity,)))
+        lines += ((line, ()) for line in _details(first))
         for finding in others:
-            lines.append(f'  also {finding.severity}: {finding.words}')
-            lines += (f'  {line}' for line in _details(finding))
-    return ''.join(f'{printable(line)}\n' for line in lines)
+            line = f'  also {finding.severity}: {finding.words}'
+            lines.append((line, (finding.severity,)))
+            lines += ((f'  {line}', ()) for line in _details(finding))
+    text = ''
+    for line, severities in lines:
+        shown = wrapped(printable(line), sys.stdout)
+        for severity in severities:
+            look = '' if severity == 'unknown' else severity
+            shown = shown.replace(severity, painted(severity, look), 1)
+        text += f'{shown}\n'
+    return text
+
+
+def _counts(verdict: Verdict) -> tuple[str, Sequence[str]]:
+    """Return how many GPUs have each severity; those that are missing count too, MIG devices do not."""
+    worst: dict[object, str] = {}
+    for finding in verdict.wrong:
+        device = finding.device
+        worst.setdefault(device.physical_index if _is_listed(finding) else device, finding.severity)
+    severities = [*dict.fromkeys(worst.values())]
+    counts = ', '.join(f'{[*worst.values()].count(each)} {each}' for each in severities)
+    check = verdict.check
+    return f'{counts} of {_gpus(max(check.gpus, check.expected))}{_asleep(check)}', severities
 
 
 def format_json(verdict: Verdict) -> str:
@@ -204,10 +229,6 @@ def _performance(verdict: Verdict) -> Iterator[str]:
 
 def _details(finding: Finding) -> Iterator[str]:
     yield from (f'  {text}' for text in (finding.evidence, finding.action) if text)
-
-
-def _place(finding: Finding) -> tuple[bool, tuple[object, ...]]:
-    return not _is_listed(finding), finding.device
 
 
 def _is_listed(finding: Finding) -> bool:
@@ -305,8 +326,7 @@ def _run(options: argparse.Namespace) -> int:
     status = exit_status(verdict, options.format)
     try:
         with writing():
-            text = FORMATS[options.format](verdict)
-            sys.stdout.write(wrapped(text, sys.stdout) if options.format == 'text' else text)
+            sys.stdout.write(FORMATS[options.format](verdict))
             sys.stdout.flush()
     except BrokenPipeError:
         discard_stdout()

@@ -12,8 +12,10 @@ import pytest
 from nvitop import doctor, simulation
 from nvitop.api.system import system
 from nvitop.health import check, is_wrong
-from nvitop.health.command import main
+from nvitop.health.command import format_text, judge, main
+from nvitop.health.types import Finding
 from nvitop.platforms import stuck_calls
+from nvitop.sampling.types import DeviceKey, Sample
 from tests.command_run import CommandRun
 from tests.gui.goldens import assert_golden_text
 from tests.programs import ROOT
@@ -105,8 +107,39 @@ def test_a_second_look_shows_what_lasts_and_what_grows(
     monkeypatch.setattr('nvitop.health.check.SECOND_LOOK_SECONDS', 0.0)
     ran = health()
     assert ran.status == 1
-    assert ran.out.startswith('GPU 1: warning: NVLink errors\n')
+    assert ran.out.startswith('1 warning of 8 GPUs\nGPU 1: warning: NVLink errors\n')
     assert 'also warning: PCIe errors\n' in ran.out
+
+
+def test_text_counts_gpus_by_severity_and_colors_it(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.set(gpu=0, remapped_rows_pending=True)
+    machine.set(gpu=2, lost=True)
+    monkeypatch.setenv('FORCE_COLOR', '1')
+    for terminal, amber in (
+        ('xterm-256color', '\033[1m\033[38;5;130m'),
+        ('xterm', '\033[1m\033[33m'),
+    ):
+        monkeypatch.setenv('TERM', terminal)
+        monkeypatch.delenv('COLORTERM', raising=False)
+        critical, warning = '\033[1m\033[31mcritical\033[0m', f'{amber}warning\033[0m'
+        lines = health('--expect', '9').out.splitlines()
+        assert lines[0] == f'2 {critical}, 1 {warning} of 9 GPUs'
+        named = [line for line in lines if line.startswith('GPU ')]
+        assert [line.partition(': ')[2] for line in named] == [
+            f'{critical}: missing',
+            f'{critical}: lost',
+            f'{warning}: pending row remapping',
+        ]
+
+
+def test_text_counts_a_gpu_with_mig_devices_once() -> None:
+    devices = [DeviceKey(0, mig) for mig in (-1, 0, 1)]
+    found = tuple(Finding(key, 'hot', 'warning', 'hot', '', '', 'hot') for key in devices)
+    text = format_text(judge(check.HealthCheck(Sample(0.0), found, 2, 2)))
+    assert text.startswith('1 warning of 2 GPUs\nGPU 0: ')
+    assert text.count('\nGPU 0') == 3
 
 
 @pytest.mark.parametrize('scenario', ['faults', 'half-busy', 'empty', 'mig'])
