@@ -298,8 +298,10 @@ def test_sort_menu_names_every_order_and_its_words_can_be_clicked() -> None:
     state = state_with_hints('o')
     menu = lines_of(state)[-1]
     words = [words for _, words in state.keymap.next_keys(state.screen, state.prefix)]
-    assert all(f' {each} ' in menu for each in words)
-    assert menu.endswith(' (Shift: reverse)')
+    assert ' n ▲GPU  p PID ' in menu
+    assert all(f' {each} ' in menu for each in words[1:])
+    assert ' p ▼PID ' in lines_of(pressed(state, 'P', 'o'))[-1]
+    assert menu.endswith(' Shift: reverse')
     clicked, _ = update(state, click_on(state, 'MEM GiB  s'))
     assert (clicked.sort, clicked.prefix) == (Sort('gpu_memory'), '')
     # Without a last row, the menu covers the screen.
@@ -310,10 +312,11 @@ def test_narrow_sort_menu_takes_more_rows() -> None:
     state = state_on('h100x8', 60, 30, 'o')
     words = [words for _, words in state.keymap.next_keys(state.screen, state.prefix)]
     menu = lines_of(state)[-4:]
-    assert all(any(each in line for line in menu) for each in words)
+    assert all(any(each in line for line in menu) for each in (*words, 'Shift: reverse'))
+    assert lines_of(state_on('h100x8', 100, 30, 'o'))[-1].strip() == 'Shift: reverse'
     low = lines_of(state_on('one', 40, 8, 'o'))
     assert low[-3].startswith('│ ')  # at most a third of the screen
-    assert low[-2].startswith(' Sort by: ')
+    assert low[-2].startswith(' Sort: ')
 
 
 # The help screen

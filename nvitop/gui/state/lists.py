@@ -63,6 +63,10 @@ def order_arrow(state: AppState, screen: Screen) -> str:
     return '▼' if _order(screen, name).is_descending != reverse else '▲'
 
 
+def order_title(state: AppState, screen: Screen) -> str:
+    return _order(screen, list_sort(state, screen).order).title
+
+
 def _order(screen: Screen, name: str) -> Order:
     return next(order for order in LIST_ORDERS[screen] if order.name == name)
 

@@ -14,7 +14,9 @@ from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.keymap import Need
+from nvitop.gui.state.lists import order_arrow, order_title
 from nvitop.gui.state.navigation import lines_layout
+from nvitop.gui.view.table import SORTED
 from nvitop.gui.view.text import KEY, badge, simulated_badge
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ _TITLE_GAP = len(' · ')
 #: Keys that come first while the display is paused or shows a recording.
 _FIRST_IN_PAST = ('h', 'S s', 'n N', 'z', '( )', '{ }', 'b')
 _ARROWS = {'Up': '↑', 'Down': '↓', 'Left': '←', 'Right': '→'}
-_SORT, _REVERSE = 'Sort by:', '(Shift: reverse)'
+_SORT, _REVERSE = 'Sort:', 'Shift: reverse'
 #: Purpose of the input line → its keys and what they do.
 _TYPING = {
     'filter': (('Ctrl-U', 'delete'), ('Enter', 'apply'), ('Esc', 'cancel')),
@@ -43,11 +45,12 @@ class Hint(NamedTuple):
     keys: tuple[str, ...]
     words: str
     is_ascii: bool = False
+    style: Style = DIM
 
     @property
     def names(self) -> list[str]:
         """The keys as they are drawn, and the gaps after them; arrows are next to each other."""
-        if self.is_ascii:
+        if self.is_ascii or not self.keys:
             return [f'{format_key(key)} ' for key in self.keys]
         names = [_ARROWS.get(key) or f'{format_key(key)} ' for key in self.keys]
         return [*names[:-1], f'{names[-1].rstrip()} ']
@@ -76,6 +79,14 @@ def draw_next_keys(buf: Buffer, state: AppState) -> int:
     hints = [
         Hint((key,), words) for key, words in state.keymap.next_keys(state.screen, state.prefix)
     ]
+    if label == _SORT:
+        title = order_title(state, state.screen)
+        marked = f'{order_arrow(state, state.screen)}{title}'
+        hints = [
+            hint._replace(words=marked, style=SORTED) if hint.words == title else hint
+            for hint in hints
+        ]
+        hints.append(Hint((), _REVERSE))
     rows: list[list[Hint]] = [[]]
     x = start = _MARGIN + cell_width(label) + 1
     for hint in hints:
@@ -93,8 +104,6 @@ def draw_next_keys(buf: Buffer, state: AppState) -> int:
         for hint in row:
             _draw_hint(buf, x, y, hint)
             x += hint.width + _GAP
-    if label == _SORT and x + cell_width(_REVERSE) <= buf.width:
-        buf.write(x, buf.height - 1, _REVERSE, DIM)
     return len(rows)
 
 
@@ -104,8 +113,9 @@ def _draw_hint(buf: Buffer, x: int, y: int, hint: Hint) -> None:
         width = buf.write(x, y, name, KEY)
         buf.hit(Rect(x, y, width, 1), 'keys', key)
         x += width
-    width = buf.write(x, y, hint.words, DIM)
-    buf.hit(Rect(x, y, width, 1), 'keys', hint.keys[0])
+    width = buf.write(x, y, hint.words, hint.style)
+    if hint.keys:
+        buf.hit(Rect(x, y, width, 1), 'keys', hint.keys[0])
 
 
 def _menu(state: AppState) -> list[Hint]:

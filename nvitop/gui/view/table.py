@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: The text of a cell: in the style of its row, or pieces with styles of their own.
 Content = Union[str, Sequence[Tuple[str, Style]]]
-_SORTED = HEADING._replace(bold=True, underline=True)
+SORTED = HEADING._replace(bold=True, underline=True)
 
 
 def draw_cell(buf: Buffer, x: int, y: int, placed: Placed, content: Content, style: Style) -> None:
@@ -46,7 +46,7 @@ def draw_headings(
         if column.order and column.order == order:
             title, style = (
                 (f'{arrow}{title}' if column.align == '>' else f'{title}{arrow}'),
-                _SORTED,
+                SORTED,
             )
         x = each.right - cell_width(title) if column.align == '>' else each.x
         buf.write(x, y, title, style, width=max(0, each.right - x))
