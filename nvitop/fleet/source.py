@@ -43,6 +43,8 @@ SHARE = 20
 SAMPLE_SECONDS = 2.0
 #: Length and resolution (seconds) of the history for graphs.
 PAST_SECONDS, PAST_STEP = 3600.0, 15.0
+#: Added to monotonic times of samples: those of the past are positive soon after a start too.
+_SHIFT = 2 * PAST_SECONDS
 NO_SIGNALS = 'Not available: the processes run on another machine'
 
 
@@ -154,7 +156,7 @@ class HostSource:
         ended = time.monotonic()
         self._due = started + period(self._interval, ended - started)
         self._last = sample._replace(
-            monotonic=ended, processes_monotonic=ended, sequence=self._sequence
+            monotonic=ended + _SHIFT, processes_monotonic=ended + _SHIFT, sequence=self._sequence
         )
         return self._last
 
@@ -169,9 +171,8 @@ class HostSource:
         except FleetError:
             return ()  # graphs begin now
         return tuple(
-            sample._replace(monotonic=monotonic - (now - moment))
+            sample._replace(monotonic=monotonic + _SHIFT - (now - moment))
             for moment, sample in history
-            if monotonic - (now - moment) > 0
         )
 
 

@@ -407,6 +407,20 @@ def test_past_of_a_host_is_read_once() -> None:
     assert [source.past() != (), source.past()] == [True, ()]
 
 
+def test_past_of_a_host_is_whole_on_a_machine_that_has_just_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = DemoSource(1)
+    source = HostSource(cluster, cluster.read().hosts[0])
+    monkeypatch.setattr(time, 'monotonic', lambda: 60.0)
+    last = source.sample(Demand())
+    times = [sample.monotonic for sample in source.past()]
+    assert times == sorted(times)
+    assert min(times) > 0.0
+    assert 3500.0 < last.monotonic - min(times) < 3700.0
+    assert last.processes_monotonic == last.monotonic
+
+
 def test_enter_opens_the_host_of_a_problem() -> None:
     state, effects = update_fleet(screen(40, 80, 24, '!'), KeyPressed('Enter'))
     assert [effect.host.name for effect in effects if isinstance(effect, OpenHost)] == ['gpu0007']
