@@ -350,6 +350,11 @@ def test_help_has_each_binding_once_those_of_the_screen_first(here: Screen, firs
     assert next(iter(groups)) == first
     listed = [each.help for found in groups.values() for each in found]
     assert sorted('; '.join(listed).split('; ')) == sorted(b.help for b in BINDINGS if b.help)
+    signals = [
+        h for h, found in groups.items() if any(b.is_signal and here in b.screens for b in found)
+    ]
+    assert signals == ([first] if here is Screen.MAIN else [])
+    assert ' o F6 ' in text_of(state_on('one', 80, 60, 'h'))
     for found in groups.values():
         assert len({each.keys for each in found}) == len(found)
     are_own = [all(here in each.screens for each in found) for found in groups.values()]

@@ -198,7 +198,7 @@ def _glyph(gpu: FleetGpu, heights: str) -> tuple[str, Style]:
     if gpu.severity == 'critical':
         return '×' if heights is _HEIGHTS else 'x', ERROR
     if gpu.is_free and gpu.severity is None:
-        return 'z' if gpu.state == 'asleep' else '·' if heights is _HEIGHTS else '.', IDLE
+        return 'z' if gpu.state == 'asleep' else '_', IDLE
     if gpu.state == 'held':
         return heights[0], _HELD
     if not percent and (percent is None or gpu.state == 'unknown'):

@@ -60,7 +60,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding((',', '<'), 'sort-previous', partial(actions.sort_by_neighbor, step=-1), 'sort by the previous column', _HOSTS, SORT),
     Binding(('.', '>'), 'sort-next', partial(actions.sort_by_neighbor, step=1), 'sort by the next column', _HOSTS, SORT),
     Binding(('R',), 'sort-reverse', actions.reverse_order, 'reverse the order', _HOSTS, SORT),
-    Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'choose the order, like o alone', _HOSTS, SORT, hint='sort', shows_orders=True),
+    Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'choose the order', _HOSTS, SORT, hint='sort', shows_orders=True),
     *(binding for order in ORDERS for binding in sorting(order, sort_list, Screen.HOSTS, order.title, f'sort by {order.title}')),
 )
 # fmt: on
@@ -72,7 +72,7 @@ _SIGNS = HelpGroup(
     'Signs',
     (
         HelpEntry('▁▂▃▄▅▆▇', 'utilization of one GPU, 0 to 100 %', Style(Role.UTILIZATION)),
-        HelpEntry('·', 'free; z: free and asleep', IDLE),
+        HelpEntry('_', 'free; z: free and asleep', IDLE),
         HelpEntry('▁', 'held', Style(Role.HELD)),
         HelpEntry('×', 'broken; a bar in amber has a warning', ERROR),
         HelpEntry('?', 'not known', DIM),

@@ -237,7 +237,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding((',', '<'), 'sort-previous', partial(actions.sort_by_neighbor, step=-1), 'sort by the previous column', _MAIN | _USERS_AND_PROBLEMS, SORT),
     Binding(('.', '>'), 'sort-next', partial(actions.sort_by_neighbor, step=1), 'sort by the next column', _MAIN | _USERS_AND_PROBLEMS, SORT),
     Binding(('R',), 'sort-reverse', actions.reverse_order, 'reverse the order', _MAIN | _USERS_AND_PROBLEMS, SORT),
-    Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'choose the order, like o alone', _MAIN | _USERS_AND_PROBLEMS, SORT, hint='sort', shows_orders=True),
+    Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'choose the order', _MAIN | _USERS_AND_PROBLEMS, SORT, hint='sort', shows_orders=True),
     *_sort_bindings(),
     Binding(('M',), 'sort-by-gpu-memory', partial(sort_list, order='gpu_memory', reverse=False), 'sort by GPU memory, like top', _MAIN, SORT),
     Binding(('P',), 'sort-by-cpu-percent', partial(sort_list, order='cpu_percent', reverse=False), 'sort by %CPU, like top', _MAIN, SORT),

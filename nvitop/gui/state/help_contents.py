@@ -46,7 +46,7 @@ _MARKS = (
     HelpEntry('hot', 'amber: a problem (press !)', WARNING),
     HelpEntry('lost', 'red: broken, or cannot be used', ERROR),
     HelpEntry('util', 'of GPUs, processes and CPUs', Style(Role.UTILIZATION)),
-    HelpEntry('mem', 'memory, or UTIL not measured', Style(Role.MEMORY)),
+    HelpEntry('mem', 'memory (shown if UTIL is unknown)', Style(Role.MEMORY)),
     HelpEntry('·', 'not measured, or not reported', DIM),
     HelpEntry('name', 'your user name', OWN),
     HelpEntry('* tagged', 'a signal goes to it', Style(Role.TAGGED)),
@@ -80,8 +80,8 @@ def key_groups(
         where = binding.screens
         if here in where:
             is_rare = need_past in binding.needs or need_recording in binding.needs
-            is_offered = not menu.isdisjoint(binding.keys) and not is_rare
-            return (0, 0, _name(here)) if is_offered else (1, 0, binding.group)
+            is_offered = binding.is_signal or not menu.isdisjoint(binding.keys)
+            return (0, 0, _name(here)) if is_offered and not is_rare else (1, 0, binding.group)
         if home in where:
             return 2, 0, _name(home)
         if len(where) == 1:
@@ -103,8 +103,9 @@ def _name(screen: Screen) -> str:
     return f'{screen.value[:1].upper()}{screen.value[1:]} screen'
 
 
-def key_entry(binding: Binding) -> HelpEntry:
-    return HelpEntry(' '.join(each.replace(' ', '') for each in binding.keys), binding.help)
+def key_entry(binding: Binding, sort_prefix: str = 'o') -> HelpEntry:
+    keys = (sort_prefix, *binding.keys) if binding.shows_orders else binding.keys
+    return HelpEntry(' '.join(each.replace(' ', '') for each in keys if each), binding.help)
 
 
 def monitor_help(state: AppState) -> tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]:
@@ -122,13 +123,14 @@ def help_lines(state: AppState) -> tuple[tuple[HelpEntry, ...], ...]:
         and (need_recording not in each.needs or not origin.is_live)
     ]
     below = state.behind[-1] if state.behind else state.program.home
+    prefix = state.keymap.sort_prefix(below)
     first, *others = (
         HelpGroup(
             heading,
             tuple(
-                key_entry(each)._replace(style=DIM)
+                key_entry(each, prefix)._replace(style=DIM)
                 if each.is_signal and state.view.readonly
-                else key_entry(each)
+                else key_entry(each, prefix)
                 for each in found
             ),
         )
