@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from nvitop.gui.state.app_state import AppState
     from nvitop.gui.term import Terminal
     from nvitop.recording.recent import RecentSamples
+    from nvitop.sampling.types import Demand
 
 
 #: Maximum difference (seconds) of equal start times. Linux counts in hundredths of a second, and a
@@ -170,7 +171,7 @@ class Measuring(Protocol):
     def start(self) -> None:
         """Start to measure; raise RuntimeError if the system cannot start a thread."""
 
-    def demand(self, demand: Any) -> None:
+    def demand(self, demand: Demand) -> None:
         """Set what is shown and has to be measured: the demand of the screen."""
 
     def refresh(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Sequence
+from typing import Sequence
 
 from nvitop.api import libnvml
 from nvitop.api.process.observed import names_above
@@ -19,7 +19,7 @@ from nvitop.gui.model.main_rows import DEVICE_FRAME, PROCESS_FRAME, MainRows, fu
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import CLASSIC, NARROWEST, Buffer
-from nvitop.gui.render.theme import DIM, PLAIN, TITLE, resolve_theme, theme_named
+from nvitop.gui.render.theme import DIM, PLAIN, TITLE, Pieces, resolve_theme, theme_named
 from nvitop.gui.render.width import clip, safe, wrap
 from nvitop.gui.state.problems import count_problems, problem_lines
 from nvitop.gui.state.process_rows import Line, fold, group_by_job, list_processes, list_widths
@@ -31,9 +31,6 @@ from nvitop.health import Finding, findings
 from nvitop.health.types import value_words
 from nvitop.sampling.types import STATUS, Sample
 from nvitop.version import __version__
-
-if TYPE_CHECKING:
-    from nvitop.gui.view.text import Pieces
 
 #: Maximum width of a report, and cells of a severity.
 MOST_WIDTH, _SEVERITY = 160, 10

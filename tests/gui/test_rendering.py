@@ -26,17 +26,7 @@ from nvitop.gui.render.theme import (
     resolve_theme,
     theme_named,
 )
-from nvitop.gui.render.width import (
-    cell_width,
-    clip,
-    clip_left,
-    clip_scrolled,
-    cut,
-    fit,
-    pad,
-    safe,
-    wrap,
-)
+from nvitop.gui.render.width import cell_width, clip, clip_left, clip_scrolled, cut, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import BackgroundReported
 from nvitop.gui.state.update import update
@@ -112,7 +102,7 @@ def test_clipped_text_fits_its_width(text: str, size: int) -> None:
         assert cell_width(clipped) == min(cell_width(text), size)
         assert cell_width(text) > size or clipped == text
     for align in '<>^':
-        assert cell_width(fit(text, size, align)) == size
+        assert cell_width(pad(text, size, align)) == max(cell_width(text), size)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +119,7 @@ def test_clipped_text_fits_its_width(text: str, size: int) -> None:
         (clip_scrolled('漢字漢字', 1, 9), '.. 漢字'),
         (cut('漢字漢字', 1, 4), ' 字 '),
         (pad('ab', 5, '^'), ' ab  '),
-        (fit('漢字', 3, ellipsis='+'), '漢+'),
+        (clip('漢字', 3, '+'), '漢+'),
     ],
 )
 def test_width_examples(result: str, expected: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
+from nvitop.basics.units import GiB
 from nvitop.fleet.lists import HostGpu, names_text, problems_of
 from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, FleetFinding, FleetGpu, FleetHost, worst
 from nvitop.gui.model.format import NOT_AVAILABLE
@@ -14,7 +15,6 @@ from nvitop.gui.render.width import clip, safe
 from nvitop.gui.view.table import Content
 from nvitop.gui.view.text import severity_sign
 
-_GIB = 1 << 30
 _UTILIZATION, _HELD = Style(Role.UTILIZATION), Style(Role.HELD)
 _SEVERITIES = {'critical': ERROR, 'warning': WARNING, None: PLAIN}
 #: Up to 7/8 of the cell, so that rows do not touch each other.
@@ -44,8 +44,8 @@ def _words(text: str, width: int, style: Style = PLAIN) -> Content:
 def _memory(used: float | None, total: float | None, digits: int = 0) -> Content:
     if used is None:
         return NOT_AVAILABLE
-    rest = '' if total is None else f'/{total / _GIB:.0f}'
-    return ((f'{used / _GIB:.{digits}f}', PLAIN), (rest, DIM))
+    rest = '' if total is None else f'/{total / GiB:.0f}'
+    return ((f'{used / GiB:.{digits}f}', PLAIN), (rest, DIM))
 
 
 def _temperature(row: Any, _: int) -> Content:

@@ -21,7 +21,7 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.model.table import Column, Item
 from nvitop.gui.render.buffer import CLASSIC, Buffer, Rect
-from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, TITLE, WARNING
+from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, TITLE, WARNING, Pieces
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.report import draw_findings, draw_head, finding_lines
 from nvitop.gui.state.app_state import AppState
@@ -42,7 +42,6 @@ from nvitop.sampling.history import History
 
 if TYPE_CHECKING:
     from nvitop.gui.fleet.data import FleetState
-    from nvitop.gui.view.text import Pieces
 
 #: Minimum height of the inside of the frame with the detail of the current line.
 _WITH_DETAIL = 14

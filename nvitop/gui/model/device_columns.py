@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, Mapping, Sequence, Tuple
+from typing import Callable, Iterable, Mapping, Sequence
 
 from nvitop.basics.metrics import METRICS_BY_NAME, Metric
 from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.table import Column
-from nvitop.gui.render.theme import DIM, OWN, PLAIN, Role, Style
+from nvitop.gui.render.theme import DIM, OWN, PLAIN, Pieces, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.sampling.types import DeviceSample
-
-#: Pieces of the text of a cell with their styles.
-Pieces = Sequence[Tuple[str, Style]]
 
 _UTILIZATION, _MEMORY, _TRACK = Style(Role.UTILIZATION), Style(Role.MEMORY), Style(Role.TRACK)
 #: Percentages from which a bar of whole cells has at least an eighth, and at least one cell.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from typing import TYPE_CHECKING, NamedTuple, Tuple
+from typing import TYPE_CHECKING, NamedTuple, Sequence, Tuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,6 +76,8 @@ class Style(NamedTuple):
     back: Role | None = None
 
 
+#: Pieces of a line or of a cell, each with its style.
+Pieces = Sequence[Tuple[str, Style]]
 #: Style of ordinary text.
 PLAIN = Style()
 #: Styles that several panels and screens use.

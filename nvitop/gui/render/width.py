@@ -151,11 +151,6 @@ def pad(text: str, width: int, align: str = '<') -> str:
     return ' ' * left + text + ' ' * (missing - left)
 
 
-def fit(text: str, width: int, align: str = '<', ellipsis: str = '..') -> str:
-    """Clip and pad safe text to exactly ``width`` cells."""
-    return pad(clip(text, width, ellipsis), width, align)
-
-
 def wrap(text: str, width: int, most: int = 1000) -> list[str]:
     """Wrap safe text to lines of at most ``width`` cells (2 or more), between words if possible.
 

@@ -27,6 +27,7 @@ from nvitop.health import Finding
 from nvitop.sampling.types import (
     EMPTY_SAMPLE,
     LIVE,
+    Demand,
     DeviceKey,
     Origin,
     ParentProcess,
@@ -161,8 +162,8 @@ class ScreenSpec(NamedTuple):
     menu: tuple[str, ...]
     #: The lines among which the cursor moves or that are scrolled.
     lines: Callable[[AppState], Sequence[Any]]
-    #: What is measured while the screen is shown: a :class:`~nvitop.sampling.types.Demand`.
-    demand: Callable[[AppState], Any]
+    #: What is measured while the screen is shown.
+    demand: Callable[[AppState], Demand]
     #: Rows above and below the lines; ``None`` unless lines fill the screen.
     margins: Callable[[AppState], tuple[int, int]] | None = None
     #: Whether one of its lines is selected. A list without a cursor is only scrolled.

@@ -3,27 +3,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Sequence, Union
 
 from nvitop.gui.model.format import NOT_AVAILABLE
 from nvitop.gui.model.table import Column, Placed, place
 from nvitop.gui.render.buffer import Buffer, Cells, Rect
-from nvitop.gui.render.theme import DIM, HEADING, PLAIN, Role, Style
+from nvitop.gui.render.theme import DIM, HEADING, PLAIN, Pieces, Role, Style
 from nvitop.gui.render.width import cell_width, clip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: The text of a cell: in the style of its row, or pieces with styles of their own.
-Content = Union[str, Sequence[Tuple[str, Style]]]
+Content = Union[str, Pieces]
 SORTED = HEADING._replace(bold=True, underline=True)
 
 
-def draw_cell(buf: Buffer, x: int, y: int, placed: Placed, content: Content, style: Style) -> None:
-    """Write the content of a cell of a column that is moved to ``x``, cut to its width."""
+def draw_cell(buf: Buffer, y: int, placed: Placed, content: Content, style: Style) -> None:
+    """Write the content of a cell of a column, cut to its width."""
     if not content:
         return
-    column, width = placed.column, placed.width
+    column, x, width = placed.column, placed.x, placed.width
     if isinstance(content, str):
         content = ((clip(content, width), style),)
     cells = sum([cell_width(text) for text, _ in content])
@@ -103,7 +103,7 @@ def draw_placed(
         y = area.y + 1 + number
         style = style_of(row)
         for each in placed:
-            draw_cell(buf, each.x, y, each, each.column.text(row, each.width), style)
+            draw_cell(buf, y, each, each.column.text(row, each.width), style)
         if number == cursor:
             buf.restyle(Rect(area.x, y, area.width, 1), back=Role.SELECTED)
 

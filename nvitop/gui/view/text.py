@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Sequence, Tuple
+from typing import Iterable, Sequence
 
 from nvitop.gui.model.format import EIGHTHS, NOT_AVAILABLE, WHOLE
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import WITH_BAR, Buffer, Rect
 from nvitop.gui.render.theme import BADGE, ERROR, HEADING, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, wrap
-
-if TYPE_CHECKING:
-    #: Pieces of a line, each with its style.
-    Pieces = Sequence[Tuple[str, Style]]
 
 
 def draw_text(buf: Buffer, x: int, y: int, text: str, style: Style = PLAIN) -> int:

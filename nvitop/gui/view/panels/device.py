@@ -15,7 +15,6 @@ from nvitop.gui.model.device_columns import (
     DEVICE_COLUMNS,
     DEVICE_COLUMNS_BY_NAME,
     LINE_FACTS,
-    Pieces,
     device_widths,
     facts_of,
     has_value,
@@ -30,7 +29,7 @@ from nvitop.gui.model.device_rows import GpuRow, model_text, why_silent
 from nvitop.gui.model.main_rows import DEVICE_FRAME, FACT_LABEL, FACT_WIDTH, MainRows, is_tall
 from nvitop.gui.model.table import Column, Item, Placed, place
 from nvitop.gui.render.buffer import CLASSIC, Buffer, Cells, Rect, inside
-from nvitop.gui.render.theme import DIM, HEADING, IDLE, PLAIN, TITLE, WARNING, Role, Style
+from nvitop.gui.render.theme import DIM, HEADING, IDLE, PLAIN, TITLE, WARNING, Pieces, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.state.process_rows import is_on
 from nvitop.gui.view.charts import (
@@ -225,7 +224,7 @@ def _draw_row(
         for each in columns:
             # The GPU of a MIG device has values that it lacks.
             if not device.key.is_mig or has_value(each.column, [device]):
-                draw_cell(buf, each.x, y, each, each.column.text(row, each.width), PLAIN)
+                draw_cell(buf, y, each, each.column.text(row, each.width), PLAIN)
         _draw_facts_below(buf, area.inset(0, 1, 0, 0), columns, row, rows, right)
     if history is not None and shown.ruler is not None and device.status == 'ok':
         graph = Rect(history.x, y, history.width, area.height)
@@ -259,7 +258,7 @@ def _draw_silent(buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, li
     for each in columns:
         if each.column.name in ('index', 'mark', 'name', 'state'):
             content = each.column.text(row, each.width)
-            draw_cell(buf, each.x, y, each, content, PLAIN)
+            draw_cell(buf, y, each, content, PLAIN)
         elif not x:
             x = each.x
     room = columns[-1].right - x
@@ -308,7 +307,7 @@ def _draw_facts_below(
         for y, fact in enumerate(facts.get(each.column.name, ()), area.y):
             width = fact.sizes[0]
             x = each.x if fact.align == '<' else each.right - width
-            draw_cell(buf, x, y, Placed(fact, x, width), fact.text(row, width), PLAIN)
+            draw_cell(buf, y, Placed(fact, x, width), fact.text(row, width), PLAIN)
             if fact.align == '<':
                 left = max(left, x + width + 2)
             else:

@@ -17,12 +17,12 @@ from typing import Callable, Sequence
 
 from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.device_columns import DEVICE_COLUMNS_BY_NAME, Pieces, bar_pieces
+from nvitop.gui.model.device_columns import DEVICE_COLUMNS_BY_NAME, bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.main_rows import is_separated
 from nvitop.gui.model.table import Column, Placed, place
 from nvitop.gui.render.buffer import CLASSIC, WITH_BAR, Buffer, Cells, Rect
-from nvitop.gui.render.theme import DIM, PLAIN, Role, Style
+from nvitop.gui.render.theme import DIM, PLAIN, Pieces, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.view.panels.device import DeviceView, machine_notes, total_notes
 from nvitop.gui.view.table import draw_cell, draw_headings
@@ -67,7 +67,7 @@ def draw_full_devices(
         for number, line in enumerate(lines, y):
             draw_uprights(buf, number, below)
             for each in line if device.status == 'ok' else ():
-                draw_cell(buf, each.x, number, each, each.column.text(row, each.width), PLAIN)
+                draw_cell(buf, number, each, each.column.text(row, each.width), PLAIN)
         if device.status != 'ok':
             _draw_silent(buf, y, row, lines)
         box = Rect(1, y, area.width - 2, len(lines))
@@ -85,7 +85,7 @@ def _draw_silent(buf: Buffer, y: int, row: GpuRow, lines: Sequence[Sequence[Plac
     names = ['index', 'mark', *(['name', 'bus_id'] if device.info.name is not None else [])]
     for each in lines[0]:
         if each.column.name in names:
-            draw_cell(buf, each.x, y, each, each.column.text(row, each.width), style)
+            draw_cell(buf, y, each, each.column.text(row, each.width), style)
     reason = safe(device.reason or device.status)
     if device.status == 'not permitted':
         reason = f'{device.status}: {reason}'

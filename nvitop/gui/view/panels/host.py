@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Sequence
 
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.device_columns import Pieces, bar_pieces
+from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.render.buffer import Buffer, Cells, Rect, inside
-from nvitop.gui.render.theme import DIM, HEADING, PLAIN, TITLE, Role, Style
+from nvitop.gui.render.theme import DIM, HEADING, PLAIN, TITLE, Pieces, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.view.charts import Ruler, draw_history, draw_ruler
 from nvitop.gui.view.text import draw_rule, draw_uprights

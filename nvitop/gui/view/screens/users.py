@@ -126,9 +126,9 @@ def draw_users(buf: Buffer, state: AppState, history: History) -> None:
     headings = {_heading(key) for key in free}
     for each in placed:
         if each.column.name == 'gpu' and each.column.title in headings:
-            draw_cell(buf, each.x, y, each, (('free', IDLE),), PLAIN)
+            draw_cell(buf, y, each, (('free', IDLE),), PLAIN)
         elif each.column.name == 'devices' and free:
-            draw_cell(buf, each.x, y, each, ((devices_text(free), IDLE),), PLAIN)
+            draw_cell(buf, y, each, ((devices_text(free), IDLE),), PLAIN)
     if layout.area.bottom + 1 < buf.height and cursor is not None:
         area = Rect(0, layout.area.bottom + 1, buf.width, buf.height - layout.area.bottom - 1)
         _draw_detail(buf, area, state, users[cursor], devices, history)
