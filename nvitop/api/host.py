@@ -226,7 +226,7 @@ def _psutil() -> Any:
 def __getattr__(name: str) -> Any:
     value = None
     if name == '__all__':
-        value = [*_OWN_NAMES, *(each for each in _psutil().__all__ if each != '__version__')]
+        value = [*_OWN_NAMES, *(export for export in _psutil().__all__ if export != '__version__')]
     elif not name.startswith('_'):
         value = getattr(_psutil(), 'Error' if name == 'PsutilError' else name, None)
     if value is None:

@@ -72,11 +72,11 @@ def take_snapshots(
 
 
 def _checked(name: str, values: Iterable[_Value], kind: type[_Value]) -> list[_Value]:
-    found = list(values) if isinstance(values, Iterable) else [values]
-    for value in found:
+    values = list(values) if isinstance(values, Iterable) else [values]
+    for value in values:
         if not isinstance(value, kind):
             raise TypeError(f'{name} must be {kind.__name__} objects, not {value!r}')
-    return found
+    return values
 
 
 def _processes(

@@ -209,9 +209,9 @@ def _plain(value: Any) -> Any:
     if hasattr(value, '_asdict'):
         value = value._asdict()
     if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(getattr(value, 'index', None), (int, tuple)):  # a device

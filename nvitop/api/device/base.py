@@ -138,15 +138,15 @@ def once_in_oneshot(getter: Callable[Concatenate[Any, P], V]) -> Callable[Concat
         if results is None:
             return getter(self, *args, **kwargs)
         key = (getter, args, *sorted(kwargs.items())) if kwargs else (getter, args)
-        found = results.get(key)
-        if found is None:
+        answer = results.get(key)
+        if answer is None:
             self._missing.reason = None
             value = getter(self, *args, **kwargs)
-            found = results[key] = value, self._missing.reason
-        elif found[1] is not None:
-            self._missing.reason = found[1]
-        known: V = found[0]
-        return known
+            answer = results[key] = value, self._missing.reason
+        elif answer[1] is not None:
+            self._missing.reason = answer[1]
+        result: V = answer[0]
+        return result
 
     return method
 
@@ -276,12 +276,12 @@ class DeviceBase:
         if results is None:
             return self._call(function, args)
         key = (function, args)
-        found = results.get(key)
-        if found is None:
-            found = results[key] = self._call(function, args)
-        elif found[1] is not None:
-            self._missing.reason = found[1]
-        return found
+        answer = results.get(key)
+        if answer is None:
+            answer = results[key] = self._call(function, args)
+        elif answer[1] is not None:
+            self._missing.reason = answer[1]
+        return answer
 
     def _query(self, function: Function, *args: Any, static: bool = False) -> Any:
         """Query the driver, once per oneshot block.
@@ -291,15 +291,15 @@ class DeviceBase:
         if not static:
             return self._answer(function, *args)[0]
         static_values = (self._gpu_cache or self._find_gpu_cache()).static_values
-        found = static_values.get((function, args))
-        if found is None:
-            found = self._answer(function, *args)
-            reason = found[1]
+        answer = static_values.get((function, args))
+        if answer is None:
+            answer = self._answer(function, *args)
+            reason = answer[1]
             if reason is None or is_unsupported(reason, or_invalid=self.is_mig_device()):
-                static_values[function, args] = found
-        if found[1] is not None:
-            self._missing.reason = found[1]
-        return found[0]
+                static_values[function, args] = answer
+        if answer[1] is not None:
+            self._missing.reason = answer[1]
+        return answer[0]
 
     def _number(
         self,
@@ -409,12 +409,12 @@ class DeviceBase:
     def _remembered(self, key: str, find: Callable[[], T]) -> T:
         """Return what ``find`` returns, calling it once per GPU; ``NA`` is not remembered."""
         static_values = (self._gpu_cache or self._find_gpu_cache()).static_values
-        found = static_values.get(key)
-        if found is None:
-            found = find(), None
-            if found[0] is not NA:
-                static_values[key] = found
-        value: T = found[0]
+        answer = static_values.get(key)
+        if answer is None:
+            answer = find(), None
+            if answer[0] is not NA:
+                static_values[key] = answer
+        value: T = answer[0]
         return value
 
     def _window(self, key: str, new: Callable[[], Window[R, T]]) -> Window[R, T]:

@@ -133,17 +133,19 @@ def index_or_uuid(
 
 
 @contextlib.contextmanager
-def naming(given: object) -> Iterator[None]:
+def naming(identifier: object) -> Iterator[None]:
     """Say in the error about an unknown device which one was asked for."""
-    text = f"unknown device {given!r}; 'nvitop query --gpu=index,pci.bus_id,uuid' lists all GPUs"
+    message = (
+        f"unknown device {identifier!r}; 'nvitop query --gpu=index,pci.bus_id,uuid' lists all GPUs"
+    )
     try:
         yield
     except UnknownGpuError:
         raise
     except NVMLError_InvalidArgument:
-        raise UnknownGpuError(text) from None
+        raise UnknownGpuError(message) from None
     except NVMLError_NotFound:
-        raise UnknownDeviceError(text) from None
+        raise UnknownDeviceError(message) from None
 
 
 def find_handle(function: str, *args: Any) -> tuple[Any, libnvml.NVMLError | None]:

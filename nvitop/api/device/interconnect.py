@@ -249,11 +249,11 @@ class InterconnectMixin(DeviceBase):
 
     def nvlink_tx_throughput_human(self, interval: float | None = None) -> list[str]:
         """NVLink traffic from the GPU per link as text, see :meth:`nvlink_throughput`."""
-        return [throughput2human(each) for each in self.nvlink_tx_throughput(interval)]
+        return [throughput2human(throughput) for throughput in self.nvlink_tx_throughput(interval)]
 
     def nvlink_rx_throughput_human(self, interval: float | None = None) -> list[str]:
         """NVLink traffic to the GPU per link as text, see :meth:`nvlink_throughput`."""
-        return [throughput2human(each) for each in self.nvlink_rx_throughput(interval)]
+        return [throughput2human(throughput) for throughput in self.nvlink_rx_throughput(interval)]
 
     def nvlink_mean_tx_throughput_human(self, interval: float | None = None) -> str:
         """Mean NVLink traffic from the GPU as text, see :meth:`nvlink_throughput`."""

@@ -126,8 +126,8 @@ class Device(
         """Choose the class by the argument."""
         if cls is not Device:
             return super().__new__(cls)
-        given = index if isinstance(index, str) else uuid
-        is_mig = isinstance(index, tuple) or is_mig_index(index) or is_mig_device_uuid(given)
+        name = index if isinstance(index, str) else uuid
+        is_mig = isinstance(index, tuple) or is_mig_index(index) or is_mig_device_uuid(name)
         return super().__new__(MigDevice if is_mig else PhysicalDevice)
 
     def __init__(
@@ -393,8 +393,8 @@ class MigDevice(Device):
                 return
             function = 'nvmlDeviceGetMigDeviceHandleByIndex'
             with naming(index):
-                found = find_handle(function, parent.handle, mig_index)
-            self._begin(parent, mig_index, *found)
+                handle_and_loss = find_handle(function, parent.handle, mig_index)
+            self._begin(parent, mig_index, *handle_and_loss)
         else:
             raise TypeError(f'a MIG device needs a pair of ints or a UUID, not {index!r}')
 
@@ -640,7 +640,10 @@ class CudaDevice(Device):
         else:
             cuda_indices = [indices] if isinstance(indices, int) else list(indices)
             visible = _nvml_indices(cuda_indices)
-        return [_create(cls, *found) for found in zip(cuda_indices, visible)]
+        return [
+            _create(cls, cuda_index, nvml_index)
+            for cuda_index, nvml_index in zip(cuda_indices, visible)
+        ]
 
 
 class CudaMigDevice(CudaDevice, MigDevice):
@@ -649,7 +652,7 @@ class CudaMigDevice(CudaDevice, MigDevice):
 
 def _nvml_indices(cuda_indices: Sequence[object]) -> list[Any]:
     visible: list[Any] = parse_cuda_visible_devices()
-    found = []
+    nvml_indices = []
     for index in cuda_indices:
         if not isinstance(index, int) or isinstance(index, bool):
             raise TypeError(f'a CUDA index must be an int, not {index!r}')
@@ -657,8 +660,8 @@ def _nvml_indices(cuda_indices: Sequence[object]) -> list[Any]:
             raise RuntimeError(
                 f'CUDA error: invalid device ordinal: {index}, {describe_visible(len(visible))}'
             )
-        found.append(visible[index])
-    return found
+        nvml_indices.append(visible[index])
+    return nvml_indices
 
 
 def _create(

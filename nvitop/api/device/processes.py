@@ -132,7 +132,7 @@ class ProcessMixin(MemoryMixin):
         processes = {}
         process_class = self.GPU_PROCESS_CLASS
         for pid, usage in usages.items():
-            found = (process_class.elsewhere if is_stranger(pid) else process_class)(
+            gpu_process = (process_class.elsewhere if is_stranger(pid) else process_class)(
                 pid,
                 self,
                 gpu_memory=na_if_none(usage.gpu_memory),
@@ -141,8 +141,8 @@ class ProcessMixin(MemoryMixin):
                 type=usage.type,
             )
             if utilization:
-                found.set_gpu_utilization(*map(na_if_none, usage[-4:]))
-            processes[pid] = found
+                gpu_process.set_gpu_utilization(*map(na_if_none, usage[-4:]))
+            processes[pid] = gpu_process
         return processes
 
     def process_usage(self, *, utilization: bool = True) -> dict[int, ProcessUsage]:
@@ -212,29 +212,32 @@ class ProcessMixin(MemoryMixin):
                 if taken > since and max(percents[:2]) <= 100:
                     by_pid.setdefault(pid, []).append(_Utilization(*percents))
                     cache.last_sample = max(cache.last_sample or 0, taken)
-            found = {pid: _mean(seen) for pid, seen in by_pid.items()}
-            _match_namespaces(found, listed)
-            self.utilization_gap = self._unexplained(found, listed, exited)
+            means = {pid: _mean(seen) for pid, seen in by_pid.items()}
+            _match_namespaces(means, listed)
+            self.utilization_gap = self._unexplained(means, listed, exited)
             if self.utilization_gap is None:
                 clients = {pid for pid, rows in listed.items() if rows[-1][0] == 'M'}
-                if clients.isdisjoint(found) and any(used.sm for used in found.values()):
+                if clients.isdisjoint(means) and any(used.sm for used in means.values()):
                     # The samples may be those of the MPS server for all its clients.
                     self.utilization_gap = (
                         'MPS clients have no samples of their own' if clients else None
                     )
-                    return {pid: found.get(pid, _IDLE) for pid in listed if pid not in clients}
-                return {pid: found.get(pid, _IDLE) for pid in listed}
-            measured.update(found)
+                    return {pid: means.get(pid, _IDLE) for pid in listed if pid not in clients}
+                return {pid: means.get(pid, _IDLE) for pid in listed}
+            measured.update(means)
         return {pid: used for pid, used in measured.items() if used.sm or used[2:] != (0, 0)}
 
     def _unexplained(
-        self, found: dict[int, _Utilization], listed: Collection[int], exited: Collection[int]
+        self,
+        means: dict[int, _Utilization],
+        listed: Collection[int],
+        exited: Collection[int],
     ) -> str | None:
         """Return why processes without samples may be busy, ``None`` if they are idle."""
-        if all(any(found.get(pid, _IDLE)) for pid in listed):
+        if all(any(means.get(pid, _IDLE)) for pid in listed):
             return None
-        ours = {pid: used for pid, used in found.items() if pid in listed or pid in exited}
-        others = [max(used.sm, *used[2:]) for pid, used in found.items() if pid not in ours]
+        ours = {pid: used for pid, used in means.items() if pid in listed or pid in exited}
+        others = [max(used.sm, *used[2:]) for pid, used in means.items() if pid not in ours]
         if sum(others) >= _EXPLAINED_PERCENT:
             return 'samples have PIDs that the driver does not list, as in a container'
         rates = self._query('nvmlDeviceGetUtilizationRates')
@@ -304,26 +307,26 @@ def is_stranger(pid: int) -> bool:
     return is_ambiguous and procfs.uses_gpu(pid) is False
 
 
-def _match_namespaces(found: dict[int, _Utilization], listed: Collection[int]) -> None:
+def _match_namespaces(means: dict[int, _Utilization], listed: Collection[int]) -> None:
     """Give samples to listed processes if their PIDs are those of the same process in other
     namespaces: in containers, the driver may use the PIDs outside for one and inside for the other.
     """
-    strange = [pid for pid in found if pid not in listed]
+    strange = [pid for pid in means if pid not in listed]
     if not strange or not SESSION.has_real_library:
         return
     from nvitop.api.process import procfs
 
-    inside = {pid: procfs.namespace_pids(pid) for pid in listed if pid not in found}
+    inside = {pid: procfs.namespace_pids(pid) for pid in listed if pid not in means}
     matches: dict[int, list[int]] = {}
     for pid in strange:
-        own = procfs.namespace_pids(pid)
-        for other, pids in inside.items():
-            if other in own or pid in pids:
+        own_pids = procfs.namespace_pids(pid)
+        for other, other_pids in inside.items():
+            if other in own_pids or pid in other_pids:
                 matches.setdefault(other, []).append(pid)
-    matched = [pid for each in matches.values() for pid in each]
+    matched = [pid for pids in matches.values() for pid in pids]
     for other, (pid, *more) in matches.items():
         if not more and matched.count(pid) == 1:
-            found[other] = found.pop(pid)
+            means[other] = means.pop(pid)
 
 
 def _memory(infos: list[Any]) -> int | None:

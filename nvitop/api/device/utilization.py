@@ -175,16 +175,16 @@ def _compare(earlier: _Sample, later: _Sample, seconds: float) -> GpmMetrics:
         metric.metricId = number
     if libnvml.nvmlQuery('nvmlGpmMetricsGet', request) is NA:
         return GpmMetrics()
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field, metric in zip(numbers, request.metrics):
         value = metric.value
         if metric.nvmlReturn != 0 or not 0 <= value < math.inf:
             continue
         if field in _TRAFFIC:
-            found[field] = round(value * KiB)
+            values[field] = round(value * KiB)
         elif value <= 100:
-            found[field] = round(value, 1)
-    return GpmMetrics(**found)
+            values[field] = round(value, 1)
+    return GpmMetrics(**values)
 
 
 @documented

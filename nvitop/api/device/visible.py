@@ -322,9 +322,9 @@ def _visible_devices(value: str | None) -> list[CudaVisible]:
     except OnlyCudaKnowsError:
         uuids = enumerated_uuids(value, order, machine.gpus)
     if uuids is not None:
-        found = [machine.find(uuid) for uuid in uuids]
-        known = [device for device in found if device is not None]
-        if len(known) == len(found):
+        devices = [machine.find(uuid) for uuid in uuids]
+        known = [device for device in devices if device is not None]
+        if len(known) == len(devices):
             return known
     return select(value, machine.gpus, is_in_cuda_order=is_in_cuda_order, guess=True)
 

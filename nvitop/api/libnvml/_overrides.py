@@ -445,17 +445,17 @@ def nvmlQueryFieldValues(
     """
     values = nvmlQuery(nvmlDeviceGetFieldValues, handle, field_ids, default=None)
     now = int(time.time() * 1_000_000)
-    address, rest = key_of(_FIELD_VALUES, (handle,))
+    address, arguments = key_of(_FIELD_VALUES, (handle,))
     if values is None:
         for field in field_ids:  # drop the reasons of previous calls
-            note_error_of(_FIELD_VALUES, (address, (*rest, field)), 0)
+            note_error_of(_FIELD_VALUES, (address, (*arguments, field)), 0)
         return [(NA, now)] * len(field_ids)
     results: list[tuple[float | int | NaType, int]] = []
     for field, value in zip(field_ids, values):
         code = value.nvmlReturn
         if not code and value.valueType >= len(_VALUE_MEMBERS):
             code = UNKNOWN
-        note_error_of(_FIELD_VALUES, (address, (*rest, field)), code)
+        note_error_of(_FIELD_VALUES, (address, (*arguments, field)), code)
         if code:
             results.append((NA, now))
         else:

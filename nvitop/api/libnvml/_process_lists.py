@@ -363,9 +363,9 @@ def nvmlDeviceGetProcessesUtilizationInfo(handle: Any, timeStamp: int) -> list[A
     def call(capacity: int, count: ctypes.c_uint) -> int:
         nonlocal samples
         samples = (ProcessUtilization * capacity)() if capacity else None
-        found = ProcessesUtilization(ProcessesUtilization.VERSION, capacity, timeStamp, samples)
-        code = int(function(handle, ctypes.byref(found)))
-        count.value = found.processSamplesCount
+        request = ProcessesUtilization(ProcessesUtilization.VERSION, capacity, timeStamp, samples)
+        code = int(function(handle, ctypes.byref(request)))
+        count.value = request.processSamplesCount
         return code
 
     count = _fill((name, address_of(handle)), call)

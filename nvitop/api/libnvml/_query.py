@@ -181,8 +181,8 @@ def last_error(func: Callable[..., Any] | str, handle: Any = None, *args: Any) -
     errors = _errors.get(name)
     if not errors:
         return None
-    address, rest = key_of(name, (handle, *args) if handle is not None else args)
-    value = errors.get((address, rest))
+    address, arguments = key_of(name, (handle, *args) if handle is not None else args)
+    value = errors.get((address, arguments))
     if value is None and not args:
         # Most recent first: a repeated error moves to the end.
         matching = (code for key, code in reversed(list(errors.items())) if key[0] == address)
@@ -249,15 +249,15 @@ def address_of(handle: Any) -> int:
 def key_of(name: str, args: tuple[Any, ...]) -> tuple[int, tuple[Any, ...]]:
     """Return what distinguishes the calls of one function: address in the handle, other arguments."""
     address = address_of(args[0]) if args else 0
-    rest = args[1:] if address else args
-    rest = rest[: _SINCE_FUNCTIONS.get(name)]
-    if any(isinstance(each, ctypes.Structure) for each in rest):
-        rest = ()  # an output argument
+    arguments = args[1:] if address else args
+    arguments = arguments[: _SINCE_FUNCTIONS.get(name)]
+    if any(isinstance(argument, ctypes.Structure) for argument in arguments):
+        arguments = ()  # an output argument
     try:
-        hash(rest)
+        hash(arguments)
     except TypeError:
-        rest = ()
-    return address, rest
+        arguments = ()
+    return address, arguments
 
 
 def _default_or_raise(

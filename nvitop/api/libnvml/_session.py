@@ -149,8 +149,8 @@ class Session:
             self._stop_calls()
             flags = [*self.flags] or [0]
             self._shut_down_all()
-            for each in flags:
-                self.init(each)
+            for init_flags in flags:
+                self.init(init_flags)
 
     def close(self) -> None:
         """Shut NVML down when the process exits, within 0.1 s and never during a call.

@@ -234,11 +234,11 @@ class GpuProcess:
         gpu_decoder_utilization: int | NaType | None = None,
     ) -> None:
         """Set the values of the methods of these names, in percent; ``None`` keeps a value."""
-        given = (
+        percents = (
             *(gpu_sm_utilization, gpu_memory_utilization),
             *(gpu_encoder_utilization, gpu_decoder_utilization),
         )
-        pairs = zip(self._gpu_utilization, given)
+        pairs = zip(self._gpu_utilization, percents)
         self._gpu_utilization = tuple(old if new is None else new for old, new in pairs)
 
     def update_gpu_status(self) -> int | NaType:
