@@ -18,19 +18,19 @@ from nvitop.console.options import Invocation
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``nvitop`` and return its exit status."""
-    given = without_help_word(sys.argv[1:] if arguments is None else arguments)
-    if any(word.startswith('--ssh') for word in given[:1]):
+    words = without_help_word(sys.argv[1:] if arguments is None else arguments)
+    if any(word.startswith('--ssh') for word in words[:1]):
         from nvitop.remote.command import remote_query, run_remotely
 
-        query = remote_query(given)
+        query = remote_query(words)
         if query is not None:
             return lifecycle.run('nvitop', functools.partial(run_remotely, *query))
-    selected = find_command(given)
+    selected = find_command(words)
     if selected is not None:
         command, rest = selected
         status: int = command.load().main(rest)
         return status
-    invocation = _parse(given)
+    invocation = _parse(words)
     messages: list[Message] = []
     return lifecycle.run(
         'nvitop',

@@ -193,8 +193,8 @@ def _mask_word(word: str) -> str:
     """Hide secrets within a word, which may be a quoted command line or JSON."""
     is_text = word[:1] in ('"', "'") and word[-1:] == word[:1] and ' ' in word
     name, equals, value = word.partition('=')
-    found = _NAME.fullmatch(name.strip('\'"'))
-    if not is_text and found is not None and equals and value and is_secret(found[2]):
+    match = _NAME.fullmatch(name.strip('\'"'))
+    if not is_text and match is not None and equals and value and is_secret(match[2]):
         return f'{name}={MASK}'
     for shape in _SHAPES:
         word = shape.sub(rf'\1{MASK}', word)
@@ -202,8 +202,8 @@ def _mask_word(word: str) -> str:
     return f'{word[0]}{mask_command(word[1:-1])}{word[0]}' if is_text else word
 
 
-def _mask_pair(found: re.Match[str]) -> str:
-    name, between, value = found.groups()
+def _mask_pair(match: re.Match[str]) -> str:
+    name, between, value = match.groups()
     is_quoted_key = name == 'key' and between[0] == '=' and between[-1] in '"\''  # in Python
     if (is_secret(name) or is_quoted_key) and not value.startswith('//'):
         return f'{name}{between}{MASK}'

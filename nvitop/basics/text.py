@@ -88,8 +88,8 @@ def filter_words(text: str) -> list[str]:
 
 def split_word(word: str) -> tuple[str, str, str]:
     """Return the prefix of a word in lower case, ``:`` or ``=``, and the rest; ``''`` without a prefix."""
-    found = re.fullmatch(r'([A-Za-z]+)([:=])(.*)', word, re.DOTALL)
-    return (found.group(1).lower(), found.group(2), found.group(3)) if found else ('', '', word)
+    match = re.fullmatch(r'([A-Za-z]+)([:=])(.*)', word, re.DOTALL)
+    return (match.group(1).lower(), match.group(2), match.group(3)) if match else ('', '', word)
 
 
 def exact_word(prefix: str, name: str) -> str:

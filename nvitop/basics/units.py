@@ -352,19 +352,19 @@ def parse_time(text: str, now: float, *, same_day: bool = False) -> float:
     if text.startswith(('-', '+')):
         seconds = parse_duration(text[1:])
         return now - seconds if text.startswith('-') else now + seconds
-    found = re.fullmatch(_TIME_OF_DAY, text)
+    match = re.fullmatch(_TIME_OF_DAY, text)
     try:
-        if found:
-            hour, minute, second = (int(part or 0) for part in found.groups())
+        if match:
+            hour, minute, second = (int(part or 0) for part in match.groups())
             day = datetime.fromtimestamp(now).date()
             moment = _local(day.year, day.month, day.day, hour, minute, second)
             if moment > now and not same_day:
                 day -= timedelta(days=1)
                 moment = _local(day.year, day.month, day.day, hour, minute, second)
             return moment
-        found = re.fullmatch(_DATE, text)
-        if found:
-            return _local(*(int(part or 0) for part in found.groups()))
+        match = re.fullmatch(_DATE, text)
+        if match:
+            return _local(*(int(part or 0) for part in match.groups()))
     except (ValueError, OverflowError, OSError):
         pass  # no such hour, no such day
     raise ValueError(f'not a time: {text!r}; expected {TIME_FORMS}')

@@ -179,9 +179,9 @@ def _named(name: str, unit: str, divisor: float = 1) -> tuple[str, float]:
     return f'{name} ({unit})', float(divisor)
 
 
-def _names(given: Iterable[str]) -> frozenset[str]:
+def _names(names: Iterable[str]) -> frozenset[str]:
     """Return names as a list; a single name may be given as text."""
-    return frozenset([given] if isinstance(given, str) else given)
+    return frozenset([names] if isinstance(names, str) else names)
 
 
 class ResourceMetricCollector:
@@ -496,23 +496,23 @@ def checked_interval(interval: object) -> float:
 def _checked_devices(devices: Device | Iterable[Device] | None) -> list[Device]:
     if devices is None:
         return Device.all()
-    found = [devices] if isinstance(devices, Device) else list(devices)
-    for device in found:
+    devices = [devices] if isinstance(devices, Device) else list(devices)
+    for device in devices:
         if not isinstance(device, Device):
             raise TypeError(f'not a device: {device!r}')
-    return found
+    return devices
 
 
 def _checked_pids(pids: int | Iterable[int] | None) -> set[int]:
     if pids is None:
         return {os.getpid()}
-    found = {pids} if isinstance(pids, int) else set(pids)
-    for pid in found:
+    pids = {pids} if isinstance(pids, int) else set(pids)
+    for pid in pids:
         if not isinstance(pid, int):
             raise TypeError(f'not a PID: {pid!r}')
         if pid < 0:
             raise ValueError(f'not a PID: {pid}')
-    return found
+    return pids
 
 
 _collectors: weakref.WeakSet[ResourceMetricCollector] = weakref.WeakSet()

@@ -84,8 +84,8 @@ class _Target:
                     raw[attribute] = NA if value is None else value
         processes: dict[int, GpuProcess] = {}
         if self._has_processes:
-            what = f'processes of {self.scope}'
-            processes = guarded(what, lambda: device.processes(), processes)
+            subject = f'processes of {self.scope}'
+            processes = guarded(subject, lambda: device.processes(), processes)
         return raw, (*processes.values(),), self._reader.problems
 
     def _read_metrics(self, metrics: Collection[Metric], now: float) -> DeviceSample:
@@ -155,7 +155,7 @@ class CollectionReader:
         readings = self._read_devices(
             [attribute for attribute, _, _ in device_metrics], values.time
         )
-        devices, found = [], []
+        devices, scoped_processes = [], []
         for target in self._targets:
             raw, processes, problems = readings[target]
             self._report_problems(target.scope, problems)
@@ -165,8 +165,8 @@ class CollectionReader:
             device = target.device
             places = {'index': device.index, 'physical_index': device.physical_index}
             devices.append(Snapshot(device, timestamp=values.timestamp, **places, **raw))
-            found += [(process, target.scope) for process in processes]
-        snapshots = self._read_processes(found, process_metrics, values)
+            scoped_processes += [(process, target.scope) for process in processes]
+        snapshots = self._read_processes(scoped_processes, process_metrics, values)
         return SnapshotResult(devices, snapshots), values
 
     def _read_host(self) -> dict[str, float]:
@@ -197,14 +197,14 @@ class CollectionReader:
             return {target: target.read(attributes, now, self._guarded) for target in targets}
 
         steps = {index: functools.partial(read, targets) for index, targets in by_gpu.items()}
-        found: dict[_Target, _Read] = {}
+        readings: dict[_Target, _Read] = {}
         for index, outcome in self._run(steps).items():
-            found.update(outcome.value or {})
+            readings.update(outcome.value or {})
             for target in by_gpu[index] if outcome.timed_out else ():
                 target.renew()
                 problem = Problem(target.key, STATUS, silence(outcome.silent_seconds), 'timed out')
-                found[target] = dict.fromkeys(attributes, NA), (), (problem,)
-        return found
+                readings[target] = dict.fromkeys(attributes, NA), (), (problem,)
+        return readings
 
     def _run(self, steps: Mapping[S, Callable[[], T]]) -> dict[S, StepOutcome]:
         """Run steps that may hang, and raise their errors."""
@@ -218,13 +218,13 @@ class CollectionReader:
 
     def _read_processes(
         self,
-        found: list[tuple[GpuProcess, str]],
+        scoped_processes: list[tuple[GpuProcess, str]],
         metrics: Sequence[tuple[str, str | None, str, float]],
         values: Values,
     ) -> list[Snapshot]:
         if self._tree.is_empty:
             return []
-        step = functools.partial(self._select_and_read, self._tree, found, metrics)
+        step = functools.partial(self._select_and_read, self._tree, scoped_processes, metrics)
         outcome = self._run({PROCESSES: step})[PROCESSES]
         if outcome.value is None:  # the kernel holds one of them
             self._tree = ProcessTreeFilter(self._root_pids)
@@ -248,14 +248,14 @@ class CollectionReader:
     def _select_and_read(
         self,
         tree: ProcessTreeFilter,
-        found: list[tuple[GpuProcess, str]],
+        scoped_processes: list[tuple[GpuProcess, str]],
         metrics: Sequence[tuple[str, str | None, str, float]],
     ) -> list[tuple[GpuProcess, str, dict[str, Any]]]:
-        hosts = tree.select(process.host for process, _ in found)
+        hosts = tree.select(process.host for process, _ in scoped_processes)
         #: Values of the host, for processes on several devices.
         known: dict[tuple[int, str], Any] = {}
         readings = []
-        for process, scope in found:
+        for process, scope in scoped_processes:
             if process.host not in hosts:
                 continue
             raw: dict[str, Any] = {}
@@ -275,12 +275,12 @@ class CollectionReader:
         """Return the value in the unit that is logged, NaN if it is ``NA`` or not a number."""
         return self._guarded(key, lambda: float(value) / divisor, NAN)
 
-    def _guarded(self, what: str, function: Callable[[], T], default: T) -> T:
+    def _guarded(self, subject: str, function: Callable[[], T], default: T) -> T:
         try:
             return function()
         except Exception as error:
             kind = type(error).__name__
-            self._report((what, kind), 'cannot read %s: %s: %s', what, kind, error)
+            self._report((subject, kind), 'cannot read %s: %s: %s', subject, kind, error)
             return default
 
     def _report_problems(self, scope: str, problems: Iterable[Problem]) -> None:
@@ -288,9 +288,9 @@ class CollectionReader:
             if problem.is_failure or problem.device is None:
                 # The time without a response varies.
                 cause = problem.kind if problem.kind == 'timed out' else problem.reason
-                what = scope if problem.what == STATUS else f'{scope}: {problem.what}'
+                subject = scope if problem.what == STATUS else f'{scope}: {problem.what}'
                 text = '%s: %s; the means leave out missing values'
-                self._report((scope, cause), text, what, problem.reason)
+                self._report((scope, cause), text, subject, problem.reason)
 
     def _report(self, subject: Hashable, message: str, *arguments: object) -> None:
         if subject not in self._reported:

@@ -111,7 +111,7 @@ class ArgumentParser(argparse.ArgumentParser):
         if unknown:
             self.error(self._explain(unknown[0], words))
         for name, values in vars(parsed).items():
-            if isinstance(values, list) and all(isinstance(each, tuple) for each in values):
+            if isinstance(values, list) and all(isinstance(value, tuple) for value in values):
                 setattr(parsed, name, tuple(itertools.chain.from_iterable(values)))
         return parsed
 
@@ -144,14 +144,14 @@ class ArgumentParser(argparse.ArgumentParser):
             return f'{option!r} must be the first argument: nvitop --ssh HOST {name} ...'
         if option == '--ssh' and name:
             return f'{name!r} does not take {option}; run it there: ssh HOST nvitop {name} ...'
-        what = f'unknown option {option!r}'
+        message = f'unknown option {option!r}'
         advice = ADVICE.get(f'{self.prog} {option}')
         if advice:
-            return f'{what}; use {advice}'
+            return f'{message}; use {advice}'
         for command in self._commands:
             if option in command.load().make_parser().option_names():
-                return f"{what}; did you mean 'nvitop {command.name} {option}'?"
-        return f'{what}{suggestion(option, self.option_names())}'
+                return f"{message}; did you mean 'nvitop {command.name} {option}'?"
+        return f'{message}{suggestion(option, self.option_names())}'
 
     def option_names(self) -> list[str]:
         """All options that the help shows."""
@@ -239,13 +239,13 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
     return convert
 
 
-def one_of(what: str, names: Collection[str]) -> Callable[[str], str]:
+def one_of(noun: str, names: Collection[str]) -> Callable[[str], str]:
     """Return a type of arguments: one of some names."""
 
     def convert(text: str) -> str:
         if text not in names:
             hint = suggestion(text, names) or f'; use {", ".join(names)}'
-            raise ValueError(f'unknown {what} {text!r}{hint}')
+            raise ValueError(f'unknown {noun} {text!r}{hint}')
         return text
 
     return convert

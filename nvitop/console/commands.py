@@ -99,7 +99,7 @@ def without_help_word(arguments: Sequence[str]) -> list[str]:
     if arguments[:1] != ['help']:
         return list(arguments)
     named = list(arguments[1:2])
-    is_known = named in [[], ['nvitop'], [NVISEL.name], *([each.name] for each in COMMANDS)]
+    is_known = named in [[], ['nvitop'], [NVISEL.name], *([command.name] for command in COMMANDS)]
     return [*(named if named != ['nvitop'] else []), *(['--help'] if is_known else [])]
 
 

@@ -71,10 +71,10 @@ def require_devices(
     words = split_names(names)
     if not words:
         raise ValueError('no device given')
-    found, problems = match_devices(words)
+    devices, problems = match_devices(words)
     if problems:
         raise ValueError(problems[0])
-    return found
+    return devices
 
 
 def match_devices(names: Iterable[str]) -> tuple[tuple[DeviceIndex, ...], tuple[str, ...]]:
@@ -119,9 +119,11 @@ def match_measured(
         index = (key.physical_index, key.mig_index) if key.is_mig else key.physical_index
         bus_id = '' if key.is_mig else _full_bus_id(info.bus_id or '')
         known[key] = _Names(index, key.uuid, bus_id, '' if key.is_mig else info.serial or '')
-    matches = {name: [key for key, each in known.items() if each.include(name)] for name in names}
-    found = frozenset(key for keys in matches.values() for key in keys)
-    return found, tuple(name for name, keys in matches.items() if not keys)
+    matches = {
+        name: [key for key, candidate in known.items() if candidate.include(name)] for name in names
+    }
+    matched = frozenset(key for keys in matches.values() for key in keys)
+    return matched, tuple(name for name, keys in matches.items() if not keys)
 
 
 def _gpus_to_read(names: Iterable[str], count: int) -> Collection[int]:
@@ -161,7 +163,7 @@ def _names_of(gpu: int) -> list[_Names]:
 
 
 def _find(name: str, known: Mapping[int, Iterable[_Names]]) -> list[DeviceIndex]:
-    return [each.device for group in known.values() for each in group if each.include(name)]
+    return [names.device for group in known.values() for names in group if names.include(name)]
 
 
 def _explain(
@@ -175,7 +177,7 @@ def _explain(
     index = re.fullmatch(_INDEX, name)
     gpu = int(index.group(1)) if index and index.group(2) else -1
     if gpu in known and known[gpu][0].uuid:
-        pairs = ', '.join(split_names([each.device for each in known[gpu][1:]]))
+        pairs = ', '.join(split_names([mig.device for mig in known[gpu][1:]]))
         devices = f'the MIG devices {pairs}' if pairs else 'no MIG devices'
         return f'unknown device {name!r}: GPU {gpu} has {devices}'
     silence = ''.join(f'; GPU {gpu} is not responding' for gpu in silent)

@@ -272,9 +272,9 @@ def parse_arguments(arguments: list[str] | None = None) -> options.Invocation:
     """Parse the arguments of ``nvitop``; exit with status 2 if they are invalid."""
     parser = make_parser()
     layer: dict[str, object] = dict(vars(parser.parse(arguments)))
-    for one, other in _CONTRADICTIONS:
-        if layer.get(one) and layer.get(other):
-            first, second = (f'--{name.replace("_", "-")}' for name in (one, other))
+    for names in _CONTRADICTIONS:
+        if all(layer.get(name) for name in names):
+            first, second = (f'--{name.replace("_", "-")}' for name in names)
             parser.error(f'{first} and {second} exclude each other')
     if layer.get('demo') in [command.name for command in COMMANDS]:
         name = layer['demo']
