@@ -267,7 +267,7 @@ FAULTS: tuple[dict[str, Any], ...] = (
 
 def assert_same_judgement() -> None:
     check = check_health()
-    critical = {f.device.physical_index for f in check.found if f.severity == 'critical'}
+    critical = {f.device.physical_index for f in check.findings if f.severity == 'critical'}
     options: Any = {'format': 'device', 'ignore_claims': True}
     offered = {
         device.physical_index for device in select_devices(include_unhealthy=True, **options)

@@ -39,7 +39,7 @@ _DUE = Due(metrics=frozenset({*CHECK_METRICS, 'serial'} - {PROCESSES}), slow=Tru
 class HealthCheck(NamedTuple):
     sample: Sample
     #: All findings about the chosen devices.
-    found: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
     #: Number of GPUs that were chosen, and that there should be.
     gpus: int = 0
     expected: int = 0
@@ -116,9 +116,14 @@ def check_health(
         holder = stuck_calls.find_holder(stuck_calls.DRIVER)
         hangs = holder is not None and holder.seconds > stuck_calls.HANGING_SECONDS
         is_absent = bool(expected) and reader.info.is_absent
-        what = f'the driver lists 0 of {expected} GPUs' if is_absent else 'the driver does not work'
+        failure = (
+            f'the driver lists 0 of {expected} GPUs' if is_absent else 'the driver does not work'
+        )
         return HealthCheck(
-            sample, expected=expected or 0, error=f'{what}: {error}', is_unusable=hangs or is_absent
+            sample,
+            expected=expected or 0,
+            error=f'{failure}: {error}',
+            is_unusable=hangs or is_absent,
         )
     sample = with_logged_events(sample, logged)
     before = None
@@ -127,19 +132,19 @@ def check_health(
         before, again = sample, _measured(reader, expected)
         sample = again._replace(events=sample.events)
     if names is None:
-        found = _findings(sample, before)
+        reported = _findings(sample, before)
         gpus = sum(not device.key.is_mig for device in sample.devices)
     else:
         try:
-            found, gpus = _about(names, sample, _findings(sample, before), reader, expected or 0)
+            reported, gpus = _about(names, sample, _findings(sample, before), reader, expected or 0)
         except ValueError as unknown:
             return HealthCheck(sample, error=str(unknown))
     if expected is not None:
-        found = (*found, *_fewer(expected, reader, sample.timestamp))
-    if not gpus and not found:
+        reported = (*reported, *_fewer(expected, reader, sample.timestamp))
+    if not gpus and not reported:
         return HealthCheck(sample, error='the driver lists no GPU')
-    wanted = gpus + sum(finding.kind == 'missing' for finding in found)
-    return HealthCheck(sample, found, gpus, wanted)
+    wanted = gpus + sum(finding.kind == 'missing' for finding in reported)
+    return HealthCheck(sample, reported, gpus, wanted)
 
 
 def _measured(reader: DriverReader, expected: int | None) -> Sample:
@@ -180,11 +185,11 @@ def _must_look_twice(sample: Sample) -> bool:
 
 
 def _findings(sample: Sample, before: Sample | None) -> tuple[Finding, ...]:
-    found = findings(sample, before=before)
+    latest = findings(sample, before=before)
     if before is None:
-        return found
+        return latest
     hot = {finding.device for finding in findings(before) if finding.kind == 'hot'}
-    return tuple(f for f in found if f.kind != 'hot' or f.device in hot)
+    return tuple(f for f in latest if f.kind != 'hot' or f.device in hot)
 
 
 def _with_bus_ids(reader: DriverReader) -> Iterator[DeviceSample]:
@@ -215,7 +220,7 @@ def _selection(names: Iterable[str] | None) -> DeviceSelection:
 def _about(
     names: Iterable[str],
     sample: Sample,
-    found: Iterable[Finding],
+    all_findings: Iterable[Finding],
     reader: DriverReader,
     expected: int,
 ) -> tuple[tuple[Finding, ...], int]:
@@ -230,7 +235,7 @@ def _about(
     gpus = {key.physical_index for key in matches}
     kept = [
         finding
-        for finding in found
+        for finding in all_findings
         if finding.device in matches
         or (finding.device.physical_index in gpus and not finding.device.is_mig)
     ]

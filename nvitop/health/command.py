@@ -86,7 +86,7 @@ def judge(check: HealthCheck, *, ignored: Iterable[str] = (), fail_on: str = 'wa
         fail_on: With ``'critical'``, findings of lower severity do not count. It remains unknown if
             the driver does not work.
     """
-    wrong = [f for f in check.found if is_wrong(f) and f.kind not in ignored]
+    wrong = [f for f in check.findings if is_wrong(f) and f.kind not in ignored]
     if fail_on == 'critical':
         wrong = [finding for finding in wrong if finding.severity == 'critical']
     wrong.sort(key=lambda finding: (importance(finding), finding.device))
@@ -135,7 +135,7 @@ def _counts(verdict: Verdict) -> tuple[str, Sequence[str]]:
         device = finding.device
         worst.setdefault(device.physical_index if _is_listed(finding) else device, finding.severity)
     severities = [*dict.fromkeys(worst.values())]
-    counts = ', '.join(f'{[*worst.values()].count(each)} {each}' for each in severities)
+    counts = ', '.join(f'{[*worst.values()].count(severity)} {severity}' for severity in severities)
     check = verdict.check
     return f'{counts} of {_gpus(max(check.gpus, check.expected))}{_asleep(check)}', severities
 
@@ -169,7 +169,7 @@ def format_json(verdict: Verdict) -> str:
                 'since': iso_time(finding.since),
                 'counts': finding in verdict.wrong,
             }
-            for finding in sorted(check.found, key=importance)
+            for finding in sorted(check.findings, key=importance)
         ],
     }
     return json.dumps(data, indent=2) + '\n'
@@ -347,7 +347,9 @@ def _check(options: argparse.Namespace) -> HealthCheck:
             timeout=max(deadline - time.monotonic(), options.timeout / 2),
         )
     except OSError as error:
-        what = f'cannot read {error.filename}' if error.filename else 'cannot read the kernel log'
-        return HealthCheck(Sample(0.0), error=f'{what}: {error.strerror}')
+        failure = (
+            f'cannot read {error.filename}' if error.filename else 'cannot read the kernel log'
+        )
+        return HealthCheck(Sample(0.0), error=f'{failure}: {error.strerror}')
     except Exception as error:  # the caller needs a verdict whatever happens
         return HealthCheck(Sample(0.0), error=f'internal error: {type(error).__name__}: {error}')

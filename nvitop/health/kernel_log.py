@@ -80,7 +80,7 @@ def parse_kernel_log(
         now: The present time, for lines without a year.
         since: Older errors are left out; those without a time are not.
     """
-    found: list[LoggedError] = []
+    errors: list[LoggedError] = []
     last: dict[tuple[str, str, int], float] = {}
     falling = ''
     for line in lines:
@@ -93,7 +93,7 @@ def parse_kernel_log(
         ):  # of another start of the system, or of a wrong clock
             moment = 0.0
         if _LOADED in text:
-            found, last = [], {}
+            errors, last = [], {}
             continue
         start = _FALLING.search(text)
         falling = start[1] if start else falling
@@ -106,8 +106,8 @@ def parse_kernel_log(
         before = last.get((error.kind, error.place, error.code))
         last[error.kind, error.place, error.code] = moment
         if before is None or not 0 <= moment - before <= BURST_SECONDS:
-            found.append(error)
-    return found
+            errors.append(error)
+    return errors
 
 
 def _error_in(text: str, moment: float) -> LoggedError | None:

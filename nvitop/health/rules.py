@@ -197,7 +197,7 @@ def findings(
     products = Counter(device.info.name for device in sample.devices if not device.key.is_mig)
     old = {} if before is None else {device.key: device for device in before.devices}
     busy = {p.key.device for p in sample.processes if (percent_of(p) or 0) >= BUSY_PERCENT}
-    found: list[Finding] = []
+    all_findings: list[Finding] = []
     for device in sample.devices:
         case = Case(
             device,
@@ -211,30 +211,31 @@ def findings(
             sample.host.uptime_seconds,
         )
         rules = _RULES if device.status == 'ok' else _RULES_WITHOUT_VALUES
-        found += sorted(_merged([f for rule in rules for f in rule(case)]), key=importance)
-    found += map(missing_finding, range(len(sample.missing_gpus)), sample.missing_gpus)
-    found += unlisted(sample)
+        all_findings += sorted(_merged([f for rule in rules for f in rule(case)]), key=importance)
+    all_findings += map(missing_finding, range(len(sample.missing_gpus)), sample.missing_gpus)
+    all_findings += unlisted(sample)
     first = {(finding.device, finding.kind): finding.since for finding in earlier}
     return tuple(
-        f._replace(since=f.since or first.get((f.device, f.kind), sample.timestamp)) for f in found
+        f._replace(since=f.since or first.get((f.device, f.kind), sample.timestamp))
+        for f in all_findings
     )
 
 
-def _merged(found: list[Finding]) -> list[Finding]:
-    for kind, parts in _SAME_FAULT.items():
-        main = next((f for f in found if f.kind == kind and is_wrong(f)), None)
-        rest = [f for f in found if f.kind in parts and is_wrong(f)]
-        if main is None or not rest:
+def _merged(device_findings: list[Finding]) -> list[Finding]:
+    for kind, part_kinds in _SAME_FAULT.items():
+        main = next((f for f in device_findings if f.kind == kind and is_wrong(f)), None)
+        parts = [f for f in device_findings if f.kind in part_kinds and is_wrong(f)]
+        if main is None or not parts:
             continue
-        texts = [f.words if f.kind == 'xid' else f.evidence for f in rest]
+        texts = [f.words if f.kind == 'xid' else f.evidence for f in parts]
         whole = main._replace(
-            severity=min(main.severity, *(f.severity for f in rest), key=SEVERITIES.index),
+            severity=min(main.severity, *(f.severity for f in parts), key=SEVERITIES.index),
             evidence='; '.join(dict.fromkeys(filter(None, [main.evidence, *texts]))),
             # The driver knows best what it needs.
-            action=rest[0].action if kind == 'xid' else main.action,
+            action=parts[0].action if kind == 'xid' else main.action,
         )
-        found = [whole if f is main else f for f in found if f not in rest]
-    return found
+        device_findings = [whole if f is main else f for f in device_findings if f not in parts]
+    return device_findings
 
 
 def importance(finding: Finding) -> tuple[int, int]:
@@ -247,9 +248,9 @@ def is_wrong(finding: Finding) -> bool:
     return finding.severity != 'info'
 
 
-def worst_findings(found: Iterable[Finding]) -> dict[DeviceKey, Finding]:
+def worst_findings(findings: Iterable[Finding]) -> dict[DeviceKey, Finding]:
     worst: dict[DeviceKey, Finding] = {}
-    for finding in sorted(found, key=importance):
+    for finding in sorted(findings, key=importance):
         worst.setdefault(finding.device, finding)
     return worst
 
@@ -263,14 +264,14 @@ def health_status(found: Iterable[Finding]) -> Literal['ok', 'unknown', 'warning
     return 'ok'
 
 
-def headline(found: Iterable[Finding]) -> str:
+def headline(findings: Iterable[Finding]) -> str:
     """Return the number of GPUs with each problem: ``'2 GPUs: 1 lost, 1 hot'``, ``''`` if none.
 
     The problem of a single GPU is named with its index: ``'GPU 5: too hot'``.
     A GPU with several problems counts once, with its most severe one, MIG devices included.
     """
     worst: dict[int, Finding] = {}
-    for finding in sorted(filter(is_wrong, found), key=importance):
+    for finding in sorted(filter(is_wrong, findings), key=importance):
         worst.setdefault(finding.device.physical_index, finding)
     if not worst:
         return ''

@@ -86,7 +86,7 @@ def test_exit_status(machine: simulation.Machine, options: str, status: int, npd
 @pytest.mark.parametrize('path', CAPTURES, ids=lambda path: path.stem)
 def test_captured_machines_have_no_findings_but_real_ones(path: pathlib.Path) -> None:
     with simulation.machine(path):
-        found = {finding.kind for finding in check.check_health().found if is_wrong(finding)}
+        found = {finding.kind for finding in check.check_health().findings if is_wrong(finding)}
     real = {'lost', 'memory_errors', 'remap_failed'} if 'mock' in path.stem else set()
     assert found == real
 

@@ -331,12 +331,12 @@ def test_health_and_query_of_a_sleeping_gpu_are_fine(bench: Bench) -> None:
         bench.tree.set(index, 'suspended')
     bench.source()
     check = check_health()
-    assert (check.found, check.gpus, check.expected, check.error) == ((), 2, 2, '')
+    assert (check.findings, check.gpus, check.expected, check.error) == ((), 2, 2, '')
     assert format_text(judge(check)) == 'ok: 2 GPUs (2 asleep)\n'
     assert format_npd(judge(check)) == '2 GPUs healthy (2 asleep)\n'
     named = check_health([BUS_IDS[1]])
-    assert (named.found, named.gpus) == ((), 1)
-    (unknown,) = check_health(['GPU-1']).found
+    assert (named.findings, named.gpus) == ((), 1)
+    (unknown,) = check_health(['GPU-1']).findings
     assert unknown.evidence.endswith('; asleep, so that only the bus ID is known: GPU 0, 1')
     assert query_command.main(['--gpu=index,memory.used']) == 0
     assert bench.queried() == [False, False]
