@@ -139,10 +139,10 @@ def parse_cgroup(text: str) -> Owner:
         if len(fields) != 3 or not fields[0].isdecimal() or len(line) > _MAX_PATH:
             continue
         owner = parse_path(fields[2])
-        layer = best_layer(owner.layers)
-        if layer is not None:
-            facts = sum(2 if each.detail else 1 for each in owner.layers)
-            value = (rank_of(layer), -facts)
+        top = best_layer(owner.layers)
+        if top is not None:
+            facts = sum(2 if layer.detail else 1 for layer in owner.layers)
+            value = (rank_of(top), -facts)
             if value < best_value:
                 best, best_value = owner, value
     return best
@@ -159,7 +159,7 @@ def parse_path(path: str) -> Owner:
     return make_owner(_PathReader(parts).layers())
 
 
-class _Found(NamedTuple):
+class _Match(NamedTuple):
     """Layers of a path, and the number of parts that they take."""
 
     layers: tuple[Layer, ...]
@@ -178,23 +178,23 @@ class _PathReader:
 
     def layers(self) -> tuple[Layer, ...]:
         while self._at < len(self._parts):
-            found = self._next()
-            for layer in found.layers:
+            match = self._next()
+            for layer in match.layers:
                 self._add(layer)
-            self._at += found.size
+            self._at += match.size
         return tuple(self._layers[-_MAX_LAYERS:])
 
-    def _next(self) -> _Found:
+    def _next(self) -> _Match:
         part = self._parts[self._at]
         if manager := _user_manager(part):
             self._is_users = True
-            return _Found(self._user(manager[1]))
+            return _Match(self._user(manager[1]))
         for read in (self._job, self._pod, self._container, self._machine, self._login):
-            found = read(part)
-            if found is not None:
-                return found
+            match = read(part)
+            if match is not None:
+                return match
         is_unit = _unit(part) and not _no_unit(part)
-        return _Found((Layer('unit', part),) if is_unit else ())
+        return _Match((Layer('unit', part),) if is_unit else ())
 
     def _add(self, layer: Layer) -> None:
         """Add a layer. A unit inside of another one replaces it."""
@@ -205,10 +205,10 @@ class _PathReader:
             del layers[-1]
         elif layer.kind == 'pod' or (layer.kind in JOBS and not has_own_unit):
             # Below the unit of a daemon, such as that of the kubelet.
-            layers[:] = [each for each in layers if each.kind != 'unit']
+            layers[:] = [outer for outer in layers if outer.kind != 'unit']
         elif layer.kind in CONTAINERS and last.id in _DAEMONS:
             del layers[-1]
-        is_inside = any(each.kind in CONTAINERS for each in layers)
+        is_inside = any(outer.kind in CONTAINERS for outer in layers)
         may_be_made_up = layer.kind != 'user' and (self._is_users or is_inside)
         layers.append(layer._replace(claim=True) if may_be_made_up else layer)
 
@@ -223,26 +223,26 @@ class _PathReader:
         known = any(layer.kind == 'user' and layer.id == uid for layer in self._layers)
         return () if known else (Layer('user', uid),)
 
-    def _login(self, part: str) -> _Found | None:
+    def _login(self, part: str) -> _Match | None:
         if user := _user_slice(part):
-            return _Found(self._user(user[1]))
+            return _Match(self._user(user[1]))
         session = _session(part)
         if session and _user_slice(self._before()):
-            return _Found((Layer('session', session[1]),))
+            return _Match((Layer('session', session[1]),))
         return None
 
     # Jobs
 
-    def _job(self, part: str) -> _Found | None:
+    def _job(self, part: str) -> _Match | None:
         if flux := _flux_unit(part):  # it uses the systemd of the user
-            return _Found((Layer('unit', part), Layer('flux', flux[1])))
+            return _Match((Layer('unit', part), Layer('flux', flux[1])))
         if self._is_users:
             return None
         if oar := _oar_unit(part):
-            return _Found((Layer('unit', part), Layer('oar', oar[1])))
+            return _Match((Layer('unit', part), Layer('oar', oar[1])))
         return self._slurm(part) or self._directory_of_job(part)
 
-    def _slurm(self, part: str) -> _Found | None:
+    def _slurm(self, part: str) -> _Match | None:
         user: tuple[Layer, ...] = ()
         if _slurm_scope(part):
             job, size = _slurm_job(self._following()), 2
@@ -251,41 +251,41 @@ class _PathReader:
             assert uid is not None
             job, size, user = _slurm_job(self._following(2)), 3, self._user(uid[1])
             if job is None or job[1] is None:
-                return _Found(user, 2)
+                return _Match(user, 2)
         else:
             return None
         if job is None:
             return None
         step = _slurm_step(self._following(size))
         layer = Layer('slurm', job[1] or job[2], detail=step[1] if step else '')
-        return _Found((*user, layer), size)
+        return _Match((*user, layer), size)
 
-    def _directory_of_job(self, part: str) -> _Found | None:
+    def _directory_of_job(self, part: str) -> _Match | None:
         child, grandchild = self._following(), self._following(2)
         if part == 'pbs_jobs.service' and child in ('jobid', 'jobs') and is_pbs_job(grandchild):
-            return _Found((Layer('pbs', grandchild),), 3)
+            return _Match((Layer('pbs', grandchild),), 3)
         if part == 'torque' and is_pbs_job(child):
-            return _Found((Layer('torque', child),), 2)
+            return _Match((Layer('torque', child),), 2)
         lsf = _lsf_job(grandchild) if part == 'lsf' else None
         if lsf:
-            return _Found((Layer('lsf', lsf[1]),), 3)
+            return _Match((Layer('lsf', lsf[1]),), 3)
         slot = _condor_slot(part)
         if slot and not child and 'htcondor' in self._parts[: self._at]:
-            return _Found((Layer('htcondor', slot[1]),))
+            return _Match((Layer('htcondor', slot[1]),))
         return None
 
     # Pods and containers
 
-    def _pod(self, part: str) -> _Found | None:
+    def _pod(self, part: str) -> _Match | None:
         name, colon, rest = part.partition(':')
         if pod := _pod_slice(name if _mismatched(part) else part):
             layer = Layer('pod', pod[2].replace('_', '-'), detail=pod[1] or 'guaranteed')
             _, _, container_id = rest.partition(':')
             inner = (Layer(_RUNTIMES[rest.partition(':')[0]], container_id),) if colon else ()
-            return _Found((layer, *inner))
+            return _Match((layer, *inner))
         directory = _pod_directory(part)
         if directory and (self._is_below_kubepods() or self._is_container(self._following())):
-            return _Found((Layer('pod', directory[1], detail=_QOS.get(self._before(), '')),))
+            return _Match((Layer('pod', directory[1], detail=_QOS.get(self._before(), '')),))
         return None
 
     def _is_below_kubepods(self) -> bool:
@@ -295,20 +295,20 @@ class _PathReader:
     def _is_container(part: str) -> bool:
         return bool(is_hex64(part) or _container(part))
 
-    def _container(self, part: str) -> _Found | None:
+    def _container(self, part: str) -> _Match | None:
         if container := _container(part):
-            return _Found((Layer(_RUNTIMES[container[1]], container[2]),))
+            return _Match((Layer(_RUNTIMES[container[1]], container[2]),))
         if mismatched := _mismatched(part):
-            return _Found((Layer(_RUNTIMES[mismatched[2]], mismatched[3]),))
+            return _Match((Layer(_RUNTIMES[mismatched[2]], mismatched[3]),))
         if monitor := _monitor(part):
-            return _Found((Layer('monitor', monitor[2], detail=_RUNTIMES[monitor[1]]),))
+            return _Match((Layer('monitor', monitor[2], detail=_RUNTIMES[monitor[1]]),))
         if pod := _podman_pod(part):
-            return _Found((Layer('podman-pod', pod[1]),))
+            return _Match((Layer('podman-pod', pod[1]),))
         if is_hex64(part):
-            return _Found((self._bare(part),))
+            return _Match((self._bare(part),))
         ray = _ray_node(part)
         if ray and self._following() in ('user', 'system'):
-            return _Found((Layer('ray', ray[1]),))
+            return _Match((Layer('ray', ray[1]),))
         return None
 
     def _bare(self, container_id: str) -> Layer:
@@ -321,31 +321,31 @@ class _PathReader:
 
     # System containers and virtual machines
 
-    def _machine(self, part: str) -> _Found | None:
+    def _machine(self, part: str) -> _Match | None:
         child = self._following()
         if part in ('lxc', 'lxc.payload', 'lxc.monitor') and _is_name(child):
-            return _Found((_lxc_layer(part, child),), 2)
+            return _Match((_lxc_layer(part, child),), 2)
         if lxc := _lxc(part):
-            return _Found((_lxc_layer(f'lxc.{lxc[1]}', lxc[2]),))
+            return _Match((_lxc_layer(f'lxc.{lxc[1]}', lxc[2]),))
         if apptainer := _apptainer(part):
-            return _Found((Layer('apptainer', apptainer[1] or apptainer[2]),))
+            return _Match((Layer('apptainer', apptainer[1] or apptainer[2]),))
         return self._registered_machine(part, child)
 
-    def _registered_machine(self, part: str, child: str) -> _Found | None:
+    def _registered_machine(self, part: str, child: str) -> _Match | None:
         vm = _vm_scope(part) if self._before() == 'qemu.slice' else None
         if vm:
-            return _Found((Layer('vm', vm[1]),))
+            return _Match((Layer('vm', vm[1]),))
         nspawn = _nspawn(part)
         if nspawn and child != 'supervisor':
             name = _unescaped(nspawn[1])
-            return _Found((Layer('nspawn', name),)) if name else None
+            return _Match((Layer('nspawn', name),)) if name else None
         machine = _machine(part)
         name = _unescaped(machine[1]) if machine else ''
         if not name or self._is_users:
             return None
         if libvirt := _libvirt(name):
-            return _Found((Layer('vm', libvirt[1]),))
-        return _Found((Layer('machine', name),))
+            return _Match((Layer('vm', libvirt[1]),))
+        return _Match((Layer('machine', name),))
 
 
 def _lxc_layer(directory: str, name: str) -> Layer:

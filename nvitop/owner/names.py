@@ -63,17 +63,17 @@ class _Directory:
         self._path = path
         self._parse = parse
         self._changed = -1
-        self._found: dict[str, ContainerName] = {}
+        self._names: dict[str, ContainerName] = {}
 
     def find(self, key: str) -> ContainerName | None:
         try:
             changed = os.stat(self._path).st_mtime_ns
             if changed != self._changed:
-                self._found = _parsed(os.listdir(self._path), self._parse)
+                self._names = _parsed(os.listdir(self._path), self._parse)
                 self._changed = changed
         except OSError:
             return None
-        return self._found.get(key)
+        return self._names.get(key)
 
 
 def _parsed(names: list[str], parse: _Parse) -> dict[str, ContainerName]:
@@ -148,7 +148,7 @@ class NameLookup:
         places = self._places
         if uid is not None:
             docker, podman = (
-                f'{places.users}/{uid}/{each}' for each in ('docker.sock', 'podman/podman.sock')
+                f'{places.users}/{uid}/{socket}' for socket in ('docker.sock', 'podman/podman.sock')
             )
         else:
             docker, podman = places.docker, places.podman

@@ -168,12 +168,12 @@ def _conmon_name(container_id: str, name: str) -> ContainerName:
 
 
 def parse_environ(content: bytes) -> dict[str, str]:
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for item in content.split(b'\0'):
         key, _, value = item.partition(b'=')
         if value and key in _NAMES_OF_VARIABLES:
-            found.setdefault(_NAMES_OF_VARIABLES[key], value.decode('utf-8', 'replace'))
-    return found
+            variables.setdefault(_NAMES_OF_VARIABLES[key], value.decode('utf-8', 'replace'))
+    return variables
 
 
 def environ_layers(environ: Environ) -> tuple[Layer, ...]:
@@ -388,7 +388,7 @@ class _Details:
         self._chain: list[Ancestor] = []
 
     def owner(self, *, is_brief: bool) -> Owner:
-        is_known = any(each.kind in ('pod', *CONTAINERS) for each in self._owner.layers)
+        is_known = any(layer.kind in ('pod', *CONTAINERS) for layer in self._owner.layers)
         mounts = () if is_known else self._mounts()
         best = best_layer(self._owner.layers + mounts) if is_brief else None
         is_open = best is None or rank_of(best) >= BEST_STATEMENT
@@ -432,7 +432,9 @@ class _Details:
         if layer.kind == 'slurm' and layer.source == 'cgroup':
             return layer if layer.id.isdecimal() else self._with_job_id(layer)
         if layer.kind == 'tmux' and layer.name is None:
-            server = next((each for each in self._chain if str(each.pid) == layer.id), None)
+            server = next(
+                (ancestor for ancestor in self._chain if str(ancestor.pid) == layer.id), None
+            )
             return layer._replace(name=tmux_name(server, layer.detail))
         if layer.is_statement or not self._names.uses_files:
             return layer
@@ -444,33 +446,33 @@ class _Details:
 
     def _with_job_id(self, layer: Layer) -> Layer:
         """Return a Slurm layer with the number of the job in place of its SLUID."""
-        above = (each.id for each in self._above() if each.kind == 'slurm')
+        above = (outer.id for outer in self._above() if outer.kind == 'slurm')
         return layer._replace(id=next(above, layer.id))
 
     def _pod_name(self, pod: Layer) -> str | None:
         container = self._owner.find(*CONTAINERS)
-        found = None if container is None else self._container_name(container)
-        if found is None or found.pod_name is None or found.pod_uid not in (None, pod.id):
-            found = self._names.of_pod(pod.id)
-        return None if found is None else found.pod_name
+        name = None if container is None else self._container_name(container)
+        if name is None or name.pod_name is None or name.pod_uid not in (None, pod.id):
+            name = self._names.of_pod(pod.id)
+        return None if name is None else name.pod_name
 
     def _named_container(self, layer: Layer) -> Layer:
-        found = self._container_name(layer)
-        if found is not None:
-            kind = found.runtime or layer.kind if layer.kind == 'container' else layer.kind
-            layer = layer._replace(kind=kind, name=found.name)
+        container_name = self._container_name(layer)
+        if container_name is not None:
+            kind = container_name.runtime or layer.kind if layer.kind == 'container' else layer.kind
+            layer = layer._replace(kind=kind, name=container_name.name)
         if layer.name is None and layer.kind in ('docker', 'podman', 'container'):
-            users = next((each.id for each in self._owner.layers if each.kind == 'user'), None)
+            users = next((outer.id for outer in self._owner.layers if outer.kind == 'user'), None)
             name = self._names.from_sockets(layer.id, layer.kind, users if layer.claim else None)
             layer = layer._replace(name=name)
         return layer
 
     def _container_name(self, layer: Layer) -> ContainerName | None:
-        found = self._names.of_container(layer.id)
-        if found is not None:
-            return found
-        watching = (each for each in container_names(self._chain) if each.container_id == layer.id)
-        return next(watching, None)
+        container_name = self._names.of_container(layer.id)
+        if container_name is not None:
+            return container_name
+        names = (name for name in container_names(self._chain) if name.container_id == layer.id)
+        return next(names, None)
 
 
 def _ancestors(pid: int, chains: dict[int, list[Ancestor]]) -> list[Ancestor]:
@@ -530,9 +532,9 @@ def _without_repetitions(layers: Iterable[Layer]) -> tuple[Layer, ...]:
     """Leave out layers that add nothing to the ones before."""
     kept: list[Layer] = []
     for layer in layers:
-        same = [each for each in kept if each.kind == layer.kind and layer.id in ('', each.id)]
-        adds_name = layer.name is not None and not any(each.name for each in same)
-        adds_detail = layer.detail and not any(each.detail for each in same)
+        same = [other for other in kept if other.kind == layer.kind and layer.id in ('', other.id)]
+        adds_name = layer.name is not None and not any(other.name for other in same)
+        adds_detail = layer.detail and not any(other.detail for other in same)
         if not same or adds_name or adds_detail:
             kept.append(layer)
     return tuple(kept)

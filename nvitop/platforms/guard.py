@@ -41,7 +41,7 @@ def continue_in_child() -> Callable[[int], None]:
     """
     if threading.active_count() > 1:
         return lambda _status: None
-    given = _given_descriptors()
+    inherited = _inherited_descriptors()
     parent = os.getpid()
     # In the foreground of a terminal, the kernel sends its signals to both processes. Elsewhere the
     # child has a group of its own: a signal to the whole group must not reach it twice.
@@ -59,17 +59,19 @@ def continue_in_child() -> Callable[[int], None]:
         _wait(child, reading, watched, forwards_all=not has_terminal)
     if child == 0:
         os.close(reading)
-        _end_with_parent(writing, given)
+        _end_with_parent(writing, inherited)
         if not has_terminal:
             os.setpgid(0, 0)
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         stuck_calls.heed()
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return functools.partial(_send_status, parent, writing, given) if child == 0 else lambda _: None
+    if child != 0:
+        return lambda _status: None
+    return functools.partial(_send_status, parent, writing, inherited)
 
 
-def _given_descriptors() -> list[int]:
-    given = []
+def _inherited_descriptors() -> list[int]:
+    inherited = []
     try:
         names = os.listdir('/proc/self/fd')
     except OSError:  # no /proc
@@ -77,12 +79,12 @@ def _given_descriptors() -> list[int]:
     for name in names:
         with contextlib.suppress(OSError):  # of the list itself
             if os.get_inheritable(int(name)):
-                given.append(int(name))
-    return given
+                inherited.append(int(name))
+    return inherited
 
 
-def _end_with_parent(writing: int, given: list[int]) -> None:
-    """End when the parent has ended or a signal says so, without the descriptors that were given.
+def _end_with_parent(writing: int, inherited: list[int]) -> None:
+    """End when the parent has ended or a signal says so, without the inherited descriptors.
 
     A process with a thread that hangs keeps its descriptors otherwise, and who reads them waits.
     """
@@ -91,11 +93,11 @@ def _end_with_parent(writing: int, given: list[int]) -> None:
         poll = select.poll()
         poll.register(writing, 0)  # POLLERR once the parent has ended
         poll.poll()
-        _close(given)
+        _close(inherited)
         os.kill(os.getpid(), signal.SIGKILL)
 
     def end(number: int, _frame: object) -> None:
-        _close(given)
+        _close(inherited)
         _end_by(number)
 
     with contextlib.suppress(RuntimeError):  # no more threads
@@ -111,8 +113,8 @@ def _close(descriptors: list[int]) -> None:
             os.close(descriptor)
 
 
-def _send_status(parent: int, writing: int, given: list[int], status: int) -> None:
-    _close(given)
+def _send_status(parent: int, writing: int, inherited: list[int], status: int) -> None:
+    _close(inherited)
     with contextlib.suppress(OSError):  # the parent was killed
         os.write(writing, bytes([status & 0xFF]))
         if os.getppid() == parent:

@@ -52,7 +52,7 @@ def read_pci_gpus(root: str = '/') -> tuple[PciGpu, ...]:
         names = sorted(os.listdir(folder))
     except OSError:  # not Linux, or hidden
         return ()
-    found = []
+    gpus = []
     for name in names:
         path, bus_id = os.path.join(folder, name), short_bus_id(name)
         if (
@@ -61,8 +61,8 @@ def read_pci_gpus(root: str = '/') -> tuple[PciGpu, ...]:
             and read_small(path, 'class')[:6] in _CLASSES
         ):
             virtual = os.path.lexists(os.path.join(path, 'physfn'))
-            found.append(PciGpu(bus_id, _driver(path), virtual))
-    return tuple(found)
+            gpus.append(PciGpu(bus_id, _driver(path), virtual))
+    return tuple(gpus)
 
 
 def why_denied(root: str = '/', access: Callable[[str, int], bool] = os.access) -> str:
@@ -106,8 +106,8 @@ def listed_gpus(root: str) -> list[str]:
         bus_ids = sorted(os.listdir(os.path.join(root, _GPUS)))
     except OSError:
         return []
-    found = [bus_id for bus_id in bus_ids if not re.search(_EXCLUDED, _text(bus_id, root))]
-    return [bus_id for bus_id in found if not _is_hidden(bus_id, root, os.access)] or found
+    allowed = [bus_id for bus_id in bus_ids if not re.search(_EXCLUDED, _text(bus_id, root))]
+    return [bus_id for bus_id in allowed if not _is_hidden(bus_id, root, os.access)] or allowed
 
 
 def minor_numbers(root: str = '/') -> dict[str, int]:
@@ -164,10 +164,10 @@ class SleepInfo(NamedTuple):
 
 def read_driver_version(root: str = '/') -> str:
     """Return the version of NVIDIA's kernel driver without calling it, ``''`` if unknown."""
-    found = re.search(
+    match = re.search(
         r'NVRM version:.*?\s(\d{3,}(?:\.\d+)+)\s', read_small(root, 'proc/driver/nvidia/version')
     )
-    return found[1] if found else ''
+    return match[1] if match else ''
 
 
 def is_asleep(status: str) -> bool:
@@ -264,7 +264,7 @@ def cuda_files(platform: str = sys.platform) -> list[str]:
     else:
         names = ['libcuda.so.1', 'libcuda.so']
         directories = ['/usr/lib64/nvidia', '/usr/lib/x86_64-linux-gnu']
-        directories += [each for each in DIRECTORIES if each not in directories]
+        directories += [directory for directory in DIRECTORIES if directory not in directories]
     return names + [f'{directory}/{name}' for directory in directories for name in names]
 
 

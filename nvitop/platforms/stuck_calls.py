@@ -113,9 +113,9 @@ def calling(subject: Subject) -> Iterator[None]:
     first, is_second_try = 0, False
     while _files:
         holder = find_holder(subject)
-        for each in (holder, find_holder(DRIVER)):
-            if each is not None and each.hangs:
-                raise TimeoutError(str(each))
+        for caller in (holder, find_holder(DRIVER)):
+            if caller is not None and caller.hangs:
+                raise TimeoutError(str(caller))
         if holder is not None and first in (0, holder.pid):
             first = holder.pid
             time.sleep(_PAUSE_SECONDS)
