@@ -163,9 +163,9 @@ def room_for(count: object, array: object, wanted: int) -> bool:
     size* if the array is too short. An empty list always succeeds.
     """
     size = target(count)
-    given, size.value = size.value, wanted
+    room, size.value = size.value, wanted
     if wanted == 0:
         return False
-    if array is None or given < wanted:
+    if array is None or room < wanted:
         raise DriverError(INSUFFICIENT_SIZE)
     return True

@@ -545,9 +545,9 @@ def _named(elements: Mapping[str, str], all_paths: Mapping[str, str]) -> dict[st
     """Texts by name, of the elements that the file has."""
     texts: dict[str, str] = {}
     for name, paths in all_paths.items():
-        found = [elements[path] for path in paths.split(' | ') if path in elements]
-        if found:
-            texts[name] = next((text for text in found if not is_missing(text)), found[0])
+        present = [elements[path] for path in paths.split(' | ') if path in elements]
+        if present:
+            texts[name] = next((text for text in present if not is_missing(text)), present[0])
     return texts
 
 

@@ -78,12 +78,12 @@ def _by_uuid(gpus: Sequence[Node], text: str, t: float) -> Node | None:
     """The device whose UUID starts with *text*; :data:`None` if several do."""
     if not text.startswith(('GPU-', 'MIG-')):
         return None
-    found: list[Node] = []
+    matches: list[Node] = []
     for gpu in gpus:
         for node in (gpu, *_migs(gpu, t)):
             names = (node.value('uuid'), node.legacy_uuid() or '')
-            found.extend(node for name in names if name.startswith(text))
-    return found[0] if len(found) == 1 else None
+            matches.extend(node for name in names if name.startswith(text))
+    return matches[0] if len(matches) == 1 else None
 
 
 class _Context:

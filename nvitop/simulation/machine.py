@@ -227,11 +227,11 @@ class Machine:
         parent = self.world.gpus[position]
         if mig is None:
             return parent
-        found = [node for node in parent.migs if node.key == gpu]
-        if not found:
+        device = next((node for node in parent.migs if node.key == gpu), None)
+        if device is None:
             known = ', '.join(f'{node.key}' for node in parent.migs) or 'none'
             raise ValueError(f'there is no MIG device {gpu}; GPU {position} has {known}')
-        return found[0]
+        return device
 
     def _add(self, fault: Fault) -> None:
         if fault.gpu is not None:

@@ -143,10 +143,10 @@ def _temperature(node: Node, t: float) -> Value:
 
 def _mean(node: Node, name: str, t: float) -> float:
     """The mean of a given value over the last ``HEAT_SECONDS``."""
-    given = node.given(name, t)
-    if not isinstance(given, Signal):
+    value = node.scenario_value(name, t)
+    if not isinstance(value, Signal):
         return _number(node, name, t)
-    return (given.integral(t) - given.integral(t - HEAT_SECONDS)) / HEAT_SECONDS
+    return (value.integral(t) - value.integral(t - HEAT_SECONDS)) / HEAT_SECONDS
 
 
 def _memory_temperature(node: Node, t: float) -> Value:

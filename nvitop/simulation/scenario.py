@@ -116,9 +116,9 @@ class Signal(NamedTuple):
         return self.mean + abs(self.amplitude) + abs(self.noise) + pulses
 
 
-def phase_of(*what: object) -> float:
-    """A pseudo-random number from 0 to 1 that depends only on *what*, in every run and Python."""
-    return zlib.crc32('/'.join(map(str, what)).encode()) / 2**32
+def phase_of(*parts: object) -> float:
+    """A pseudo-random number from 0 to 1 that depends only on *parts*, in every run and Python."""
+    return zlib.crc32('/'.join(map(str, parts)).encode()) / 2**32
 
 
 def _wave(shape: str, turns: float) -> float:

@@ -180,10 +180,10 @@ def start_child(task: Task, visible_devices: str, pipe: int) -> subprocess.Popen
 
 def _environment(task: Task) -> dict[str, str]:
     items = (item.partition('=') for item in task.spec.environ)
-    given = {name: value for name, _, value in items}
+    variables = {name: value for name, _, value in items}
     user = task.spec.user
     if not user or WINDOWS:
-        return {**os.environ, **given}
+        return {**os.environ, **variables}
     # Yours would be shown as that of another user.
     return {
         'HOME': f'/home/{user}',
@@ -192,7 +192,7 @@ def _environment(task: Task) -> dict[str, str]:
         'PATH': '/usr/local/bin:/usr/bin:/bin',
         'SHELL': '/bin/bash',
         'USER': user,
-        **given,
+        **variables,
     }
 
 
@@ -362,10 +362,13 @@ class SimulatedHost(SimulatedSystem):
 
     def core_seconds(self) -> tuple[CpuSeconds, ...]:
         busy, whole = self.cpu_seconds()
-        each = whole / self._host.cpus
+        whole_per_core = whole / self._host.cpus
         # Few cores do most of the work.
         weights = [0.05 + (number * 37 % 100 / 100) ** 3 for number in range(self._host.cpus)]
-        return tuple(CpuSeconds(min(each, busy * w / sum(weights)), each) for w in weights)
+        return tuple(
+            CpuSeconds(min(whole_per_core, busy * w / sum(weights)), whole_per_core)
+            for w in weights
+        )
 
     def load_average(self) -> tuple[float, float, float] | None:
         t = self._world.seconds()

@@ -152,9 +152,9 @@ class Task:
 
     def memory_utilization(self, t: float) -> float:
         """Memory utilization in percent: from the scenario, or derived from the SM utilization."""
-        given = self.spec.memory_utilization
-        if given.high > 0:
-            return given.value(t) if self.runs(t) else 0.0
+        utilization = self.spec.memory_utilization
+        if utilization.high > 0:
+            return utilization.value(t) if self.runs(t) else 0.0
         return 0.55 * self.sm(t)
 
     def memory(self, t: float) -> int | None:
@@ -262,7 +262,7 @@ class Node:
             raise DriverError(NOT_SUPPORTED)
         return result
 
-    def given(self, name: str, t: float) -> object:
+    def scenario_value(self, name: str, t: float) -> object:
         """The value that the scenario gives a key at a time; ``_MISSING`` if it gives none."""
         result: object = self.values.get(name, _MISSING)
         for change in self.changes.get(name, ()):
@@ -273,11 +273,11 @@ class Node:
 
     def value_at(self, name: str, t: float) -> Any:
         """The value of a key at a time: from the scenario, or computed from other keys."""
-        given = self.given(name, t)
-        if given is _MISSING:
+        value = self.scenario_value(name, t)
+        if value is _MISSING:
             rule = self._rules.get(name)
             return None if rule is None else rule(self, t)
-        return max(0, round(given.value(t))) if isinstance(given, Signal) else given
+        return max(0, round(value.value(t))) if isinstance(value, Signal) else value
 
     def total_of_rate(
         self, name: str, t: float, *, sm_factor: float, idle: float = 0.0
@@ -289,11 +289,11 @@ class Node:
         total = 0.0
         starts = [0.0, *(change.at for change in self.changes.get(name, ()) if 0.0 < change.at < t)]
         for start, stop in zip(starts, [*starts[1:], t]):
-            given = self.given(name, start)
-            if given is _MISSING:
+            value = self.scenario_value(name, start)
+            if value is _MISSING:
                 total += idle * (stop - start) + sm_factor * self.sm_integral(start, stop)
-            elif isinstance(given, Signal):
-                total += given.integral(stop) - given.integral(start)
+            elif isinstance(value, Signal):
+                total += value.integral(stop) - value.integral(start)
             else:
                 return None
         return total
@@ -307,7 +307,7 @@ class Node:
             t = math.floor(t / TICK) * TICK
         changes = [*self.changes.get(name, ()), Change(t, value)]
         if until < math.inf:
-            changes.append(Change(until, self.given(name, t)))
+            changes.append(Change(until, self.scenario_value(name, t)))
         with self.world.changed:
             self.changes[name] = sorted(changes, key=lambda change: change.at)
             self.forget()
@@ -489,7 +489,7 @@ class World:
         """The GPUs that the driver currently lists, in order."""
         return [node for node in self.gpus if node.value('present')]
 
-    def uuid(self, *what: object) -> str:
-        """A UUID that depends only on the scenario's name and seed, and on *what*."""
-        name = '/'.join(map(str, (self.scenario.name, self.scenario.seed, *what)))
+    def uuid(self, *parts: object) -> str:
+        """A UUID that depends only on the scenario's name and seed, and on *parts*."""
+        name = '/'.join(map(str, (self.scenario.name, self.scenario.seed, *parts)))
         return str(uuid.uuid5(uuid.NAMESPACE_OID, name))

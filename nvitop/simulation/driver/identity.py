@@ -163,14 +163,14 @@ def nvmlDeviceGetGpuFabricInfoV(node: Node, info: object) -> None:
         fill_struct(info, fields)
         return
     cluster = (node.value('fabric_cluster_uuid') or '').replace('-', '')
-    more = {
+    completed = {
         'status': 0,
         'cliqueId': node.read('fabric_clique_id'),
         'healthMask': node.read('fabric_health'),
         'healthSummary': node.value('fabric_health_summary') or 0,
         'clusterUuid': bytes.fromhex(f'{cluster:0>32}'),
     }
-    fill_struct(info, {**fields, **more})
+    fill_struct(info, {**fields, **completed})
 
 
 @add_symbol(GPU)
@@ -299,10 +299,10 @@ def ecc_errors(node: Node, kind: str, *names: str) -> int:
         error, period = kind.split('.')
         total = int(node.gpu.read(f'total_{period}_{error}_ecc_errors'))
         return total if not names or 'device_memory' in names else 0
-    found = [counts[f'{kind}.{name}'] for name in names or ('total',) if f'{kind}.{name}' in counts]
-    if not found:
-        raise DriverError(NOT_SUPPORTED)
-    return int(found[0])
+    for name in names or ('total',):
+        if f'{kind}.{name}' in counts:
+            return int(counts[f'{kind}.{name}'])
+    raise DriverError(NOT_SUPPORTED)
 
 
 def _kind(error: object, counter: object) -> str:

@@ -187,10 +187,10 @@ def _past(node: Node, key: str) -> list[Change]:
 
 
 def _set_of(world: World, handle: object) -> EventSet:
-    found = world.event_sets.get(address_of(handle))
-    if not isinstance(found, EventSet):
+    event_set = world.event_sets.get(address_of(handle))
+    if not isinstance(event_set, EventSet):
         raise DriverError(INVALID_ARGUMENT)
-    return found
+    return event_set
 
 
 @add_symbol(SYSTEM)
@@ -218,19 +218,21 @@ def nvmlDeviceRegisterEvents(node: Node, mask: object, events: object) -> None:
 
 @add_symbol(SYSTEM, 'nvmlEventSetWait', 'nvmlEventSetWait_v2')
 def wait_for_event(world: World, events: object, out: object, milliseconds: object) -> None:
-    found, data = _set_of(world, events), target(out)
+    event_set, data = _set_of(world, events), target(out)
     deadline = time.monotonic() + number(milliseconds) / 1000
     with world.changed:
         while True:
             if world.is_closed:
                 raise DriverError(UNINITIALIZED)
-            event = found.take()
+            event = event_set.take()
             if event is not None:
                 break
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 raise DriverError(TIMEOUT)
-            world.changed.wait(min(remaining, max(0.001, found.next_change() - world.seconds())))
+            world.changed.wait(
+                min(remaining, max(0.001, event_set.next_change() - world.seconds()))
+            )
     node, key, value = event
     handle = type(data.device)
     data.device = handle(handle._type_.from_address(node.address))

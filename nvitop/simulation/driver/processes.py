@@ -121,9 +121,9 @@ def _samples(node: Node, since: int) -> list[dict[str, int]]:
 def nvmlDeviceGetProcessUtilization(
     node: Node, samples: object, count: object, since: object
 ) -> None:
-    found = _samples(node, number(since))
-    if room_for(count, samples, len(found)):
-        for entry, sample in zip(target(samples), found):
+    newer = _samples(node, number(since))
+    if room_for(count, samples, len(newer)):
+        for entry, sample in zip(target(samples), newer):
             fill_struct(entry, sample)
 
 
@@ -133,11 +133,11 @@ def nvmlDeviceGetProcessesUtilizationInfo(node: Node, info: object) -> None:
     struct = target(info)
     if struct.version != ProcessesUtilization.VERSION:
         raise DriverError(ARGUMENT_VERSION_MISMATCH)
-    found = _samples(node, struct.lastSeenTimeStamp)
-    room, struct.processSamplesCount = struct.processSamplesCount, len(found)
-    if not struct.procUtilArray or room < len(found):
+    newer = _samples(node, struct.lastSeenTimeStamp)
+    room, struct.processSamplesCount = struct.processSamplesCount, len(newer)
+    if not struct.procUtilArray or room < len(newer):
         raise DriverError(INSUFFICIENT_SIZE)
-    for place, sample in enumerate(found):
+    for place, sample in enumerate(newer):
         fill_struct(struct.procUtilArray[place], sample)
 
 
@@ -145,8 +145,8 @@ def _accounted(node: Node) -> dict[int, Task]:
     """Running processes by PID if accounting is on, else no processes."""
     t = node.world.seconds()
     tasks = node.tasks if node.read('accounting') else []
-    found = {node.world.pid_of(task): task for task in tasks if task.runs(t)}
-    return {pid: task for pid, task in found.items() if pid is not None}
+    tasks_by_pid = {node.world.pid_of(task): task for task in tasks if task.runs(t)}
+    return {pid: task for pid, task in tasks_by_pid.items() if pid is not None}
 
 
 add_symbol(GPU, 'nvmlDeviceGetAccountingPids')(lambda node: list(_accounted(node)))
