@@ -218,8 +218,8 @@ def _times_of(rows: MinuteRows) -> GpuTimes:
     return times
 
 
-def add_times(times: GpuTimes, more: GpuTimes) -> None:
-    for user, (used, held) in more.items():
+def add_times(times: GpuTimes, added: GpuTimes) -> None:
+    for user, (used, held) in added.items():
         before = times.get(user, (0.0, 0.0))
         times[user] = (before[0] + used, before[1] + held)
 

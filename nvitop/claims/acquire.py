@@ -113,10 +113,10 @@ class Ticket:
 
         A later program is ahead if this one was skipped, and it has begun to collect.
         """
-        own = os.path.basename(self._path)
+        own_name = os.path.basename(self._path)
         ahead = 0
         for name, is_collecting, is_stale in self._others():
-            if name < own:
+            if name < own_name:
                 ahead += is_collecting or not is_stale
             elif is_collecting and not self._is_collecting:
                 ahead += 1
@@ -180,9 +180,9 @@ class ClaimRequest(NamedTuple):
         if len(selection.chosen) < self.needed:
             limit = '' if largest is None else f' with {largest / 2**30:.4g} GiB of memory'
             bad = len(selection.unhealthy) + len(selection.lost)
-            rest = f' and {bad} that must not be used, see nvitop health' if bad else ''
+            unusable = f' and {bad} that must not be used, see nvitop health' if bad else ''
             raise ClaimError(
-                f'{counted(self.needed, "GPU")} needed, but this machine has {len(selection.chosen)}{limit}{rest}'
+                f'{counted(self.needed, "GPU")} needed, but this machine has {len(selection.chosen)}{limit}{unusable}'
             )
         return selection.chosen
 

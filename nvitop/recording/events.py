@@ -112,9 +112,9 @@ class EventDetector:
         for error in sample.events:
             times = error.times - before.get((error.device, error.kind, error.code), 0)
             if times > 0:
-                what = event_words(error)
-                what += f' ({times} times)' if times > 1 else ''
-                events.append(_event(sample, error.device, 'error', what, str(error.code or '')))
+                words = event_words(error)
+                words += f' ({times} times)' if times > 1 else ''
+                events.append(_event(sample, error.device, 'error', words, str(error.code or '')))
         return events
 
     def _of_findings(self, sample: Sample) -> list[RecordedEvent]:
@@ -124,17 +124,17 @@ class EventDetector:
             if finding.severity == 'info' or finding.kind in _STATUSES:
                 continue
             if place not in self._findings:
-                what = finding.text
-                events.append(_event(sample, finding.device, 'finding', what, finding.kind))
+                text = finding.text
+                events.append(_event(sample, finding.device, 'finding', text, finding.kind))
             self._findings[place] = finding, sample.monotonic
         for old, (finding, seen) in list(self._findings.items()):
             if not 0 <= sample.monotonic - seen < CLEAR_SECONDS:
                 del self._findings[old]
-                what = f'resolved: {finding.words}'
-                events.append(_event(sample, finding.device, 'cleared', what, finding.kind))
+                text = f'resolved: {finding.words}'
+                events.append(_event(sample, finding.device, 'cleared', text, finding.kind))
         return events
 
 
-def _event(sample: Sample, key: DeviceKey, kind: str, what: str, code: str = '') -> RecordedEvent:
-    text = f'GPU {key.label}: {what}'
+def _event(sample: Sample, key: DeviceKey, kind: str, words: str, code: str = '') -> RecordedEvent:
+    text = f'GPU {key.label}: {words}'
     return RecordedEvent(sample.timestamp, kind, text, gpu_of(key), code)

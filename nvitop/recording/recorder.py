@@ -143,9 +143,9 @@ class Recorder:
         try:
             scenario = self._store.simulated()
             if scenario is not None and bool(scenario) != bool(sample.simulated):
-                what = 'simulated' if scenario else 'real'
+                kind = 'simulated' if scenario else 'real'
                 raise RecordingError(
-                    f'{self.path} has samples of a {what} machine; record to another file'
+                    f'{self.path} has samples of a {kind} machine; record to another file'
                 )
             self._store.begin_run(
                 sample.timestamp,
@@ -200,8 +200,9 @@ class Recorder:
         self._frames_stopped = True
         if not self._is_stop_reported:
             self._is_stop_reported = True
-            what = 'no frames are recorded until there is room'
-            self._report('warning', f'{self.path}: {what}: {why}')
+            self._report(
+                'warning', f'{self.path}: no frames are recorded until there is room: {why}'
+            )
             self._note(f'no frames are recorded: {why}')
 
     def _stop_rows(self, error: sqlite3.Error) -> None:

@@ -268,10 +268,10 @@ class Store:
 
     def _add_minute(self, rows: MinuteRows) -> None:
         # Rounded so that the rounded shares of a minute add up to the observed time.
-        rest = 0.0
+        remainder = 0.0
         for key, usage in rows.usage.items():
-            share = usage.share_ms + rest
-            rest = share - round(share)
+            share = usage.share_ms + remainder
+            remainder = share - round(share)
             idle = min(usage.idle_held_ms, round(share))
             allocated = min(usage.allocated_ms, round(share))
             rounded = {**vars(usage), 'share_ms': share}

@@ -139,9 +139,9 @@ class DeviceReader:
         """Move the values of extended metrics from ``values`` to their place in a sample."""
         before = dict(self.sample.extended) if keeps_others else {}
         fields = [m.field for m in metrics if m.tier == 'extended' and m.field in values]
-        found = {**before, **{field: values.pop(field) for field in fields}}
-        if found or self.sample.extended:
-            values['extended'] = tuple(found.items())
+        extended = {**before, **{field: values.pop(field) for field in fields}}
+        if extended or self.sample.extended:
+            values['extended'] = tuple(extended.items())
 
     def lose(self, status: DeviceStatus, reason: str) -> None:
         """Drop all measured values; the reason replaces the other problems."""

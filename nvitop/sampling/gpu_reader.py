@@ -193,11 +193,11 @@ class GpuReader:
         if not self._is_leaf:
             gpu.forget_processes()
         known = {reader.key: reader for reader in self._migs if reader.sample.status == 'ok'}
-        found = []
+        readers = []
         for device in gpu.device.mig_devices():
             key = DeviceKey(self.index, device.mig_index, known_value(device.uuid()) or '')
-            found.append(known.get(key) or DeviceReader(device, key))
-        self._migs = tuple(reader for reader in found if self._is_wanted(reader))
+            readers.append(known.get(key) or DeviceReader(device, key))
+        self._migs = tuple(reader for reader in readers if self._is_wanted(reader))
 
 
 def unread_sample(index: int, info: DeviceInfo | None) -> DeviceSample:
@@ -249,12 +249,12 @@ class _SleepyGpu:
         self.idle_readings, self.has_list = 0, False
 
     def fall_asleep(self, now: float) -> None:
-        found = system().sleep_info(self.bus_id)
-        self.power_state = found.power_state
+        sleep_info = system().sleep_info(self.bus_id)
+        self.power_state = sleep_info.power_state
         if self.info.name is None:
-            key = self.info.key._replace(uuid=found.uuid)
+            key = self.info.key._replace(uuid=sleep_info.uuid)
             self.info = self.info._replace(
-                key=key, name=found.name or None, uuid=found.uuid or None
+                key=key, name=sleep_info.name or None, uuid=sleep_info.uuid or None
             )
         self.stays_awake = self.is_held = False
         self.begin('asleep', now)

@@ -145,16 +145,16 @@ def _by_name(counters: dict[str, Any] | None) -> list[tuple[str, Any]]:
 
 
 def _filesystems() -> tuple[FilesystemSample, ...]:
-    found: dict[str, FilesystemSample] = {}
+    filesystems: dict[str, FilesystemSample] = {}
     for partition in host.disk_partitions(all=False):
         try:
             usage = host.disk_usage(partition.mountpoint)
         except OSError:  # not readable by this user, or unmounted meanwhile
             continue
-        found[partition.mountpoint] = FilesystemSample(
+        filesystems[partition.mountpoint] = FilesystemSample(
             partition.mountpoint, usage.total, usage.used, usage.free, usage.percent
         )
-    return tuple(found.values())
+    return tuple(filesystems.values())
 
 
 class _Counters(NamedTuple):
@@ -222,10 +222,10 @@ def _new_window() -> Window[_Counters, TreeUsage]:
 def _usage(before: _Counters, after: _Counters, seconds: float) -> TreeUsage:
     cpu = 0.0
     read: list[int] = []
-    for each, (cpu_seconds, read_bytes) in after.processes.items():
-        if each not in before.processes and each[1] < before.taken:
+    for process, (cpu_seconds, read_bytes) in after.processes.items():
+        if process not in before.processes and process[1] < before.taken:
             continue  # older than the reading that missed it, so its usage since then is unknown
-        old_seconds, old_bytes = before.processes.get(each, (0.0, 0))
+        old_seconds, old_bytes = before.processes.get(process, (0.0, 0))
         cpu += max(0.0, cpu_seconds - old_seconds)
         if read_bytes is not None and old_bytes is not None:
             read.append(max(0, read_bytes - old_bytes))

@@ -72,7 +72,7 @@ class _OwnerBatch:
         self._wanted = list(wanted)
         self._seconds = seconds
         self._read = read
-        self.found: dict[Identity, OwnerReading] = {}
+        self.readings: dict[Identity, OwnerReading] = {}
         #: The process that is being read.
         self.current: Identity | None = None
         self.is_over = False
@@ -85,7 +85,7 @@ class _OwnerBatch:
         try:
             for identity in self._wanted:
                 self.current = identity
-                self.found[identity] = self._read(identity)
+                self.readings[identity] = self._read(identity)
                 if time.monotonic() > deadline:
                     break
         finally:
@@ -136,7 +136,9 @@ class OwnerReader:
                 until a process is moved.
         """
         present = {process.key[:2] for process in processes}
-        self._known = {each: known for each, known in self._known.items() if each in present}
+        self._known = {
+            identity: known for identity, known in self._known.items() if identity in present
+        }
         self._stuck = [batch for batch in self._stuck if not batch.is_over]
         self._read_cgroups(processes, visible)
         self._look_up(wait=wait, is_brief=is_brief)
@@ -169,7 +171,7 @@ class OwnerReader:
         if due and len(self._stuck) < MAX_STUCK:
             batch = _OwnerBatch(due, lambda identity: read_cgroup(identity[0]), CGROUPS_SECONDS)
             self._run(batch, wait=True)
-            for identity, reading in batch.found.items():
+            for identity, reading in batch.readings.items():
                 self._keep_cgroup(identity, reading, now)
 
     def _keep_cgroup(self, identity: Identity, reading: OwnerReading, now: float) -> None:
@@ -195,7 +197,7 @@ class OwnerReader:
                 self._lookup = _OwnerBatch(wanted, read, LOOKUP_SECONDS)
             if not self._run(self._lookup, wait=wait):
                 return
-            for identity, reading in list(self._lookup.found.items()):
+            for identity, reading in list(self._lookup.readings.items()):
                 self._keep_all(identity, reading)
             self._lookup = None
             if not wait or self._clock() >= deadline:
@@ -240,7 +242,7 @@ class OwnerReader:
             self._watchdog.forget(subject)
             self._stuck.append(batch)
         is_over = batch.is_over or outcome.timed_out
-        if is_over and batch.current not in batch.found:  # it hangs, or raised
+        if is_over and batch.current not in batch.readings:  # it hangs, or raised
             self._give_up(batch.current)
         return is_over
 

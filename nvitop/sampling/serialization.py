@@ -208,7 +208,7 @@ def _decoder_of_class(cls: Any) -> Decoder:
 
 def _decoder_of(annotation: str) -> Decoder:
     """Return the decoder of an annotation: ``int``, ``str | None``, ``tuple[DeviceKey, ...]``."""
-    (option,) = (each for each in _split(annotation, '|') if each != 'None')
+    (option,) = (part for part in _split(annotation, '|') if part != 'None')
     decode = _DECODERS.get(option) or _decoder_of_type(option)
     if option == annotation:
         return decode
@@ -221,7 +221,7 @@ def _decoder_of_type(name: str) -> Decoder:
         if last == '...':
             item = _decoder_of(items[0])
             return lambda stored: tuple(map(item, _list(stored)))
-        decoders = [_decoder_of(each) for each in (*items, last)]
+        decoders = [_decoder_of(element) for element in (*items, last)]
         return lambda stored: _fixed(decoders, _list(stored))
     named = _class_named(name)
     if hasattr(named, '_fields'):

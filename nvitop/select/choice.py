@@ -561,6 +561,6 @@ def all_gpus() -> Sequence[int]:
     return range(libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False))
 
 
-def too_few(found: int, wanted: int) -> str:
+def too_few(matching: int, wanted: int) -> str:
     """Return the message that fewer devices match than are needed."""
-    return f'not enough devices: {wanted} required, {found} found'
+    return f'not enough devices: {wanted} required, {matching} found'

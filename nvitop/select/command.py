@@ -245,8 +245,8 @@ def _devices_in(inherit: bool | str | None) -> list[Device | int]:
     # CUDA silently ignores an unknown device and all that follow it.
     words = [word.strip() for word in values[0].split(',')] if values else []
     if words not in ([], ['']) and '-1' not in words and len(visible) < len(words):
-        rest = ','.join(words[len(visible) :])
-        raise CommandFailure(f'--inherit: CUDA would ignore {rest!r}: no such device', 2)
+        ignored = ','.join(words[len(visible) :])
+        raise CommandFailure(f'--inherit: CUDA would ignore {ignored!r}: no such device', 2)
     return [Device(index) for index in visible]
 
 
