@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from nvitop.basics.units import GiB
 from nvitop.gui.model.choices import GraphState, MainState, ProcessFilter, Screen, Sort, ViewState
-from nvitop.gui.model.columns import DEFAULT_COLUMNS
+from nvitop.gui.model.columns import COLUMNS_BY_NAME, DEFAULT_COLUMNS
 from nvitop.gui.model.device_columns import DEVICE_COLUMNS, LINE_FACTS
 from nvitop.gui.model.device_rows import answers, device_rows, fold_free
 from nvitop.gui.model.main_rows import DEVICE_FRAME, MainRows, full_height, main_rows
-from nvitop.gui.model.table import Item, fit
+from nvitop.gui.model.table import Column, Item, fit
 from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import PLAIN, Role, Style
@@ -29,7 +29,7 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.gui.view.panels import device
 from nvitop.gui.view.panels.device import DeviceView, draw_devices
 from nvitop.gui.view.panels.device_full import draw_full_devices
-from nvitop.gui.view.panels.process import Limits, ProcessView, draw_processes
+from nvitop.gui.view.panels.process import Limits, ProcessView, draw_processes, line_columns
 from nvitop.gui.view.text import draw_mono_bars
 from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.history import History
@@ -441,6 +441,20 @@ def test_job_counts_each_process_once_and_its_processes_show_what_differs() -> N
     _, _, heading, *lines, _ = process_panel(sample._replace(processes=tuple(rows)), 120).lines()
     assert 'session' not in heading
     assert ['session 8' in line for line in lines] == [True, False, False]
+
+
+def test_column_of_a_job_has_what_its_processes_share_or_a_text_of_its_own() -> None:
+    sample, rows = ranks()
+    ages = [row._replace(running_time_seconds=60.0 * row.key.pid) for row in rows]
+    ages = [row._replace(key=row.key._replace(start_time=1e9 + row.key.pid)) for row in ages]
+    oldest = COLUMNS_BY_NAME['start'].text(ages[3], 12)
+    shown = process_panel(sample._replace(processes=tuple(ages)), 120, ('gpu', 'start', 'command'))
+    assert f'▾ 0-3 {oldest:>12}  ' in shown.lines()[2]
+    (job,) = [block[0] for block in group_by_job(rows, Sort()) if block[0].is_job]
+    for name, text in (('pid', ''), ('start_time', f'{rows[0].key.start_time}')):
+        new = Column('new', '', (9,), '', lambda row, _, name=name: str(getattr(row.key, name)))
+        (column,) = line_columns([new], [job], sample, ProcessView())
+        assert column.text(job, 9) == text
 
 
 def test_job_is_named_before_its_command_if_its_column_has_no_room() -> None:

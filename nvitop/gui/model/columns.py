@@ -7,7 +7,7 @@ The tables of other lists are in ``device_columns.py`` and next to their screens
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from nvitop.basics.units import NA
 from nvitop.gui.model import format as fmt
@@ -36,46 +36,63 @@ def _command(process: ProcessSample | HostProcessSample, _: int = 0) -> str:
     return fmt.format_command(process.command, process.status, name=process.name)
 
 
+def _summed(column: Column) -> Column:
+    """Return a column whose text of a job is that of the sum, mean or maximum over its processes."""
+    return column._replace(job_text=lambda job, width: column.text(job.total, width))
+
+
+def _job_owner(job: Any, _: int) -> str:
+    return safe(job.key[1]) or (owner_text(job.total) if job.has_one_owner else '')
+
+
+def _start(process: ProcessSample, _: int = 0) -> str:
+    return fmt.format_start(process.key.start_time, process.running_time_seconds)
+
+
+def _job_start(job: Any, _: int) -> str:
+    return _start(max(job.processes, key=lambda process: process.running_time_seconds or 0.0))
+
+
 #: Meaning of the letters in the type column.
 TYPES = 'C compute, G graphics, X both, M MPS client'
 
 # fmt: off
-#: Columns of the process panel. Text: of a :class:`ProcessSample`, for the width; jobs have other texts for some.
+#: Columns of the process panel. Text: of a :class:`ProcessSample`, for the width.
 COLUMNS: tuple[Column, ...] = (
     Column('gpu', 'GPU', (3,), 'GPU index (GPU:MIG)', lambda row, _: row.key.device.label,
-           order='natural', source='NVML index, PCI bus order'),
+           order='natural', source='NVML index, PCI bus order', job_text=lambda job, _: job.labels),
     Column('user', 'USER', (7, 16), 'user who runs it', lambda row, _: fmt.format_user(row.username),
            align='<', order='username', rank=1, source='psutil `username`'),
     Column('owner', 'JOB', (10, 16, 24, 40), 'job, pod, container, unit or session that it belongs to', lambda row, _: owner_text(row),
-           align='<', gap=2, order='owner', rank=6, source='`/proc/PID/cgroup`, see [Owners of processes](owners.md)'),
+           align='<', gap=2, order='owner', rank=6, source='`/proc/PID/cgroup`, see [Owners of processes](owners.md)', job_text=_job_owner),
     Column('pid', 'PID', (7,), 'process ID', lambda row, _: str(row.key.pid),
-           order='pid', source='`nvmlDeviceGetComputeRunningProcesses`, `…Graphics…`, `…MPSCompute…`'),
+           order='pid', source='`nvmlDeviceGetComputeRunningProcesses`, `…Graphics…`, `…MPSCompute…`', job_text=lambda job, _: job.counted),
     Column('type', '', (1,), f'use of the GPU: {TYPES}', lambda row, _: fmt.format_process_type(row.type),
-           align='<', rank=2, source='the lists that contain the process'),
-    Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory of the process', _of_device(lambda row, _: fmt.format_gib_count(row.gpu_memory_bytes)),
-           order='gpu_memory', unit='B', source='the same lists (`usedGpuMemory`)'),
-    Column('gpu_memory_percent', '%GPUMEM', (7,), 'GPU memory in percent of device memory', _of_device(lambda row, _: fmt.format_tenths(row.gpu_memory_percent)),
-           rank=11, unit='%', source='`MEM GiB` / `memory_total`'),
-    Column('idle', 'IDLE', (4,), 'time without use of the GPU, from 10 s; > means at least', _of_device(lambda row, _: fmt.format_idle_time(row.gpu_idle_seconds, is_longer=row.is_idle_longer)),
-           order='idle', rank=5, source='the last reading in which a value of `nvmlDeviceGetProcessUtilization` was not 0'),
-    Column('sm', '%SM', (3,), 'share of time its kernels were running', _of_device(lambda row, _: fmt.format_count(row.gpu_sm_utilization_percent)),
-           order='sm_utilization', unit='%', source='`nvmlDeviceGetProcessUtilization` (`smUtil`), average since the previous reading'),
-    Column('gmbw', '%BW', (3,), 'share of time it accessed GPU memory', _of_device(lambda row, _: fmt.format_count(row.gpu_memory_utilization_percent)),
-           order='gpu_memory_utilization', rank=8, unit='%', source='`nvmlDeviceGetProcessUtilization` (`memUtil`)'),
-    Column('encoder', '%ENC', (4,), 'utilization of the video encoder', _of_device(lambda row, _: fmt.format_count(row.gpu_encoder_utilization_percent)),
-           rank=7, unit='%', source='`nvmlDeviceGetProcessUtilization` (`encUtil`)'),
-    Column('decoder', '%DEC', (4,), 'utilization of the video decoder', _of_device(lambda row, _: fmt.format_count(row.gpu_decoder_utilization_percent)),
-           rank=9, unit='%', source='`nvmlDeviceGetProcessUtilization` (`decUtil`)'),
-    Column('cpu', '%CPU', (5,), 'CPU time, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.cpu_percent),
-           order='cpu_percent', rank=3, unit='% of a core', source='psutil `cpu_percent`'),
-    Column('memory', '%MEM', (5,), 'resident memory in percent of host memory', lambda row, _: fmt.format_tenths(row.memory_percent),
-           order='memory_percent', rank=10, unit='%', source='psutil `memory_percent`'),
-    Column('host_memory', 'HOST GiB', (8,), 'resident memory', lambda row, _: fmt.format_gib_count(row.host_memory_bytes),
-           rank=12, unit='B', source='psutil `memory_info().rss`'),
-    Column('start', 'START', (12,), 'when it was started', lambda row, _: fmt.format_start(row.key.start_time, row.running_time_seconds),
-           rank=13, source='psutil `create_time`'),
-    Column('time', 'TIME', (4,), 'running time', lambda row, _: fmt.format_age(row.running_time_seconds),
-           gap=2, order='time', rank=4, source='current time − psutil `create_time`'),
+           align='<', rank=2, source='the lists that contain the process', job_text=lambda *_: ''),
+    _summed(Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory of the process', _of_device(lambda row, _: fmt.format_gib_count(row.gpu_memory_bytes)),
+           order='gpu_memory', unit='B', source='the same lists (`usedGpuMemory`)')),
+    _summed(Column('gpu_memory_percent', '%GPUMEM', (7,), 'GPU memory in percent of device memory', _of_device(lambda row, _: fmt.format_tenths(row.gpu_memory_percent)),
+           rank=11, unit='%', source='`MEM GiB` / `memory_total`')),
+    _summed(Column('idle', 'IDLE', (4,), 'time without use of the GPU, from 10 s; > means at least', _of_device(lambda row, _: fmt.format_idle_time(row.gpu_idle_seconds, is_longer=row.is_idle_longer)),
+           order='idle', rank=5, source='the last reading in which a value of `nvmlDeviceGetProcessUtilization` was not 0')),
+    _summed(Column('sm', '%SM', (3,), 'share of time its kernels were running', _of_device(lambda row, _: fmt.format_count(row.gpu_sm_utilization_percent)),
+           order='sm_utilization', unit='%', source='`nvmlDeviceGetProcessUtilization` (`smUtil`), average since the previous reading')),
+    _summed(Column('gmbw', '%BW', (3,), 'share of time it accessed GPU memory', _of_device(lambda row, _: fmt.format_count(row.gpu_memory_utilization_percent)),
+           order='gpu_memory_utilization', rank=8, unit='%', source='`nvmlDeviceGetProcessUtilization` (`memUtil`)')),
+    _summed(Column('encoder', '%ENC', (4,), 'utilization of the video encoder', _of_device(lambda row, _: fmt.format_count(row.gpu_encoder_utilization_percent)),
+           rank=7, unit='%', source='`nvmlDeviceGetProcessUtilization` (`encUtil`)')),
+    _summed(Column('decoder', '%DEC', (4,), 'utilization of the video decoder', _of_device(lambda row, _: fmt.format_count(row.gpu_decoder_utilization_percent)),
+           rank=9, unit='%', source='`nvmlDeviceGetProcessUtilization` (`decUtil`)')),
+    _summed(Column('cpu', '%CPU', (5,), 'CPU time, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.cpu_percent),
+           order='cpu_percent', rank=3, unit='% of a core', source='psutil `cpu_percent`')),
+    _summed(Column('memory', '%MEM', (5,), 'resident memory in percent of host memory', lambda row, _: fmt.format_tenths(row.memory_percent),
+           order='memory_percent', rank=10, unit='%', source='psutil `memory_percent`')),
+    _summed(Column('host_memory', 'HOST GiB', (8,), 'resident memory', lambda row, _: fmt.format_gib_count(row.host_memory_bytes),
+           rank=12, unit='B', source='psutil `memory_info().rss`')),
+    Column('start', 'START', (12,), 'when it was started', _start,
+           rank=13, source='psutil `create_time`', job_text=_job_start),
+    _summed(Column('time', 'TIME', (4,), 'running time', lambda row, _: fmt.format_age(row.running_time_seconds),
+           gap=2, order='time', rank=4, source='current time − psutil `create_time`')),
     Column('command', 'COMMAND', (14, 20, 24, 0), 'command line', _command,
            align='<', gap=2, source='psutil `cmdline`, quoted for a shell'),
 )

@@ -35,6 +35,9 @@ class Column(NamedTuple):
     unit: str = ''
     source: str = ''
     metrics: tuple[str, ...] = ()
+    #: Text of a job, from its processes and their sums (``Group``), in the process panel. ``None``:
+    #: the text that all its processes share, if they do.
+    job_text: Callable[..., Any] | None = None
 
 
 class Placed(NamedTuple):

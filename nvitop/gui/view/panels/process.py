@@ -215,10 +215,12 @@ def line_columns(
             return _marks(line, listed)
         if name == 'command':
             return clip_scrolled(commands(width)[line.key], listed.scroll_x, width)
-        own = _job_text(line, name)
-        if own is not None:
-            return own
-        found = str(column.text(process, width))
+        if line.is_job:
+            found = _job_text(column, line, width)
+        elif _is_of_job(name, line):
+            return ''
+        else:
+            found = str(column.text(process, width))
         if name == 'gpu_memory' and found == fmt.NOT_AVAILABLE and process.key.device in wddm:
             return 'WDDM'
         if name == 'time' and line.job is not None and not line.is_job:
@@ -234,22 +236,18 @@ def line_columns(
     return [column._replace(text=functools.partial(text, column)) for column in columns]
 
 
-def _job_text(line: Line, name: str) -> str | None:
-    """Return what a job or one of its processes has in a column; ``None`` if the same as any process."""
+def _job_text(column: Column, line: Line, width: int) -> str:
+    assert line.job is not None
+    if column.job_text is not None:
+        return str(column.job_text(line.job, width))
+    texts = {str(column.text(process, width)) for process in line.processes}
+    return texts.pop() if len(texts) == 1 else ''
+
+
+def _is_of_job(name: str, line: Line) -> bool:
+    """Whether the line of its job above has the text of a process."""
     job = line.job
-    if job is None:
-        return None
-    if name == 'owner':
-        if job.has_one_owner:
-            return safe(job.key[1]) or None if line.is_job else ''
-        return '' if line.is_job else None
-    if not line.is_job:
-        return '' if name == 'user' else None
-    if name == 'gpu':
-        return job.labels
-    if name == 'pid':
-        return job.counted
-    return '' if name == 'type' else None
+    return job is not None and (name == 'user' or (name == 'owner' and job.has_one_owner))
 
 
 def _marks(line: Line, listed: ProcessView) -> Content:
