@@ -86,10 +86,10 @@ def test_users_and_jobs_are_listed_with_their_gpus_below() -> None:
     assert lines[2].split()[1:7] == ['USER', '▼GPUS', 'HELD', 'UTIL', 'PROCESSES', 'MEM']
     assert lines[3].split()[1:4] == ['alice', '56', '70%']
     assert ' gpu0001, gpu0003-0004, gpu0025-0028 ' in lines[3]
-    assert '─ alice · 56 GPUs · 1-17 shown ─' in lines[9]
+    assert '─ alice · 56 GPUs · 17 shown ─' in lines[9]
     assert lines[11].split()[1:5] == ['gpu0001', '0', 'busy', '69%']
     lines = frame(screen(40, 100, 30, 'J', 'Down'))
-    assert re.search(r'─ slurm 41034 · 32 GPUs · 1-\d+ shown ─', '\n'.join(lines))
+    assert re.search(r'─ slurm 41034 · 32 GPUs · \d+ shown ─', '\n'.join(lines))
     lines = frame(screen(40, 100, 30, 'J', 'End'))  # one of four with this name
     assert '─ nb try.ipynb · 4 GPUs ─' in '\n'.join(lines)
 
@@ -149,6 +149,23 @@ def test_free_gpus_and_problems_come_before_what_is_less_important() -> None:
         assert lines[0].replace(':', '').split()[:3] == ['fleet', '88', 'free']
         assert ' PROBLEMS' in lines[2]
         assert 'GPU 3 not resp' in '\n'.join(lines)
+
+
+def test_narrow_screens_show_what_matters_most() -> None:
+    lines = frame(screen(40, 80, 24))
+    assert '  not responding for 11m ' in lines[18]
+    below = '\n'.join(frame(screen(40, 80, 24, 'o', 'f', 'Down'))[14:])
+    assert '─ gpu0013 · 8 × H100 80GB HBM3 · 5 shown · from nvitop exporter ─' in below
+    assert re.search(r'\n.*  5 busy .* too hot ', below)
+    below = '\n'.join(frame(screen(40, 80, 24, 'Down', 'Down'))[14:])
+    assert '5 shown · from dcgm-exporter ─' in below
+    assert ' slurm 41005 ' in frame(screen(40, 80, 24, 'U'))[11]
+    assert frame(screen(40, 40, 12, 'U'))[3].split()[1:4] == ['alice', '56', '70%']
+
+
+def test_wide_screen_has_advice_for_all_problems() -> None:
+    lines = frame(screen(40, 120, 24, '!'))
+    assert lines[3].split()[3:8] == ['gpu0007', '3', 'not', 'responding', 'Stop']
 
 
 def test_state_of_a_broken_gpu_is_red_and_no_problem_again() -> None:

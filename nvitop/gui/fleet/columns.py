@@ -137,7 +137,7 @@ _GPUS = (
 _SHARES = (
     _column('gpus', 'GPUS', (5,), lambda share, _: str(share.gpus)),
     _column('held_gpus', 'HELD', (5,), lambda share, _: _count(share.held_gpus, WARNING), 1),
-    _USAGE[0]._replace(rank=3),
+    _USAGE[0],
 )
 _HOSTS_OF = _text_column('hosts', 'HOSTS', (20, 0), lambda share, width: _words(names_text(share.hosts), width), 2)
 _COLUMNS = {
@@ -160,7 +160,8 @@ _COLUMNS = {
         _text_column('severity', 'SEVERITY', (10,), lambda problem, _: problem.severity, 1),
         _HOST._replace(text=lambda problem, width: _words(problem.host, width)),
         _column('gpu', 'GPU', (4,), lambda problem, _: problem.gpu),
-        _text_column('finding', 'PROBLEM', (10, 0), lambda problem, width: _words(problem.words, width)),
+        _text_column('finding', 'PROBLEM', (24, 200), lambda problem, width: _words(problem.words, width)),
+        _text_column('advice', 'ADVICE', (40, 0), lambda problem, width: _words(problem.advice, width), 2),
     ),
 }
 # fmt: on
@@ -176,7 +177,7 @@ def list_columns(name: str, late: float = 0.0) -> list[Column]:
 
     if name != 'hosts':
         return [*_COLUMNS[name]]
-    return [*_COLUMNS[name], _text_column('findings', 'PROBLEMS', (16, 0), problems)]
+    return [*_COLUMNS[name], _text_column('findings', 'PROBLEMS', (18, 0), problems)]
 
 
 def glyphs_column(most: int, *, is_ascii: bool) -> Column:

@@ -280,6 +280,8 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
             if row.name in (gpu.users if is_user else gpu.jobs)
         ]
         name, words = row.name, [counted(len(pairs), 'GPU')]
+        known = 'users' if is_user else 'jobs'  # the first to be left out
+        columns = [c._replace(rank=10) if c.name == known else c for c in columns]
     else:
         if state.screen is Screen.PROBLEMS:
             host = next((host for host in hosts if host.name == row.host), FleetHost(row.host))
@@ -291,14 +293,18 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
         count = counted(len(host.gpus), 'GPU')
         if host.models:
             count = f'{len(host.gpus)} × {safe(host.models[0])}'
-        way = _WAYS.get(host.kind, host.kind)
-        words = [count, f'from {way}']
+        words = [count, f'from {_WAYS.get(host.kind, host.kind)}']
         if host.is_silent:
             words = problems_of(host, _late(state))
     room = area.height - 2 - len(facts)
     if len(pairs) > room:
-        words.insert(1, f'1-{room} shown')
-    draw_section(buf, area.y, clip(' · '.join([safe(name), *words]), buf.width - 4))
+        words.insert(1, f'{room} shown')
+        faulty = sorted(range(len(pairs)), key=lambda at: pairs[at].gpu.severity is None)
+        pairs = [pairs[at] for at in sorted(faulty[:room])]
+    title = ' · '.join([safe(name), *words])
+    if cell_width(title) > buf.width - 4:
+        title = title.partition(', which')[0]  # without what its exporter does not report
+    draw_section(buf, area.y, clip(title, buf.width - 4))
     texts = [(label, safe(text)) for label, text in facts]
     y = area.y + 1 + draw_facts(buf, Rect(1, area.y + 1, buf.width - 2, 4), texts, 9)
     if pairs:
@@ -320,7 +326,7 @@ def _columns(state: AppState, name: str) -> list[Column]:
     widest = max((cell_width(host.name) for host in lines), default=0)
     sizes = {'host': (max(_LEAST_NAME, min(widest, _MOST_NAME)),)}
     if name == 'hosts' and state.width < CLASSIC:
-        sizes['users'] = (_LEAST_NAME,)
+        sizes.update(users=(_LEAST_NAME,), utilization_percent=(4,), held_gpus=(4,))
     columns = [
         column._replace(
             sizes=sizes.get(column.name, column.sizes), gap=gap if column.align == '<' else 1
