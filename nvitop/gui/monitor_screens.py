@@ -126,8 +126,8 @@ def _long_rows(state: AppState) -> tuple[list[str], int]:
 MAIN = ScreenSpec(
     draw=draw_main_screen,
     menu=(
-        *('h', 'S s', 'n N', 'PageUp PageDown', 'Up Down', 'Tab', 'Enter', 'T', 'K', 'e', 'Space'),
-        *('Esc', '\\', 'F6', '!', 'u', '/', 't', 'J', 'C', 'z', '( )', '{ }', 'b', 'q'),
+        *('h', 'r', 'S s', 'n N', 'PageUp PageDown', 'Up Down', 'Tab', 'Enter', 'T', 'K', 'e'),
+        *('Space', 'Esc', '\\', 'F6', '!', 'u', '/', 't', 'J', 'C', 'z', '( )', '{ }', 'b', 'q'),
     ),
     lines=lists.process_lines,
     demand=main_demand,

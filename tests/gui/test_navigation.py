@@ -501,6 +501,11 @@ def test_the_only_gpu_says_that_it_is_asleep_and_how_to_wake_it() -> None:
     ):
         line = draw_frame(state_of(sample, width, 30), History()).lines()[2]
         assert (line[0], line[-1], line[1:-1].strip()) == ('│', '│', words)
+    state = state_of(sample, 120, 30, ViewState(shows_hints=True))
+    hints = draw_frame(state, History()).lines()[-1]
+    assert (
+        hints.strip() == 'h Help  r Wake  ! Problems  u Users  t Tree  C Columns  z Pause  q Quit'
+    )
 
 
 def test_a_sleeping_gpu_is_neither_wrong_nor_part_of_totals() -> None:

@@ -35,8 +35,8 @@ def bar_pieces(
     """Return a bar on a track; an unknown value is a row of dots.
 
     ``is_alone``: there is no bar right above or below, so that it has the height of the line, and
-    ends with an eighth block. These are as high as the line, so that other bars have whole cells, and
-    an eighth only if they would be empty.
+    ends with an eighth block. Other bars are lower and have whole cells; only one that would be
+    empty has an eighth, and the height of the line.
     """
     if percent is None or percent != percent:
         return ((fmt.UNKNOWN_MARK * width, DIM),)
@@ -47,7 +47,7 @@ def bar_pieces(
         cells = max(cells, int(percent >= _LEAST_SHARE and width > 0))
         if not cells and percent >= _LEAST_EIGHTH and width:
             eighth = (fmt.EIGHTHS[0], style._replace(back=Role.TRACK))
-            return (eighth, (fmt.FULL * (width - 1), _TRACK))
+            return (eighth, (fmt.WHOLE * (width - 1), _TRACK))
         return ((fmt.FULL * cells, style), (fmt.FULL * (width - cells), _TRACK))
     filled = fmt.format_bar(percent, width)
     whole = filled.rstrip(fmt.EIGHTHS)

@@ -301,6 +301,13 @@ def open_sort_menu(state: AppState) -> Result:
     return state._replace(prefix=state.keymap.sort_prefix(state.screen)), ()
 
 
+def sleeps(state: AppState) -> bool:
+    """Whether the main screen has nothing to choose, because all GPUs are asleep."""
+    devices = state.shown.devices
+    is_asleep = bool(devices) and all(device.status == 'asleep' for device in devices)
+    return is_asleep and not state.shown.processes and state.screen is Screen.MAIN
+
+
 def refresh(state: AppState) -> Result:
     """Measure now, and clear the selection."""
     effects = (events.Refresh(), events.Redraw())

@@ -134,10 +134,10 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     elif field.purpose == 'search' and (place := match_text(state, field.text)):
         count = f'  {place}'
     count = clip(count, max(0, buf.width - 20)) if unknown else count
-    right = buf.width - len(count)
+    right = buf.width - 1 - len(count)
     buf.clear(Rect(0, 0, buf.width, 1))
     buf.hits.clear()  # keys are text now
-    x = buf.write(0, 0, f'{field.purpose.capitalize()}: ', PLAIN._replace(bold=True))
+    x = buf.write(1, 0, f'{field.purpose.capitalize()}: ', PLAIN._replace(bold=True))
     x += buf.write(x, 0, clip_left(safe(field.text), right - x - 1), _INPUT)
     x += buf.write(x, 0, ' ', _CURSOR)
     example = '14:05 or -30m' if field.purpose == 'time' else state.spec.filter_example
