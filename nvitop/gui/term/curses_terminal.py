@@ -115,9 +115,9 @@ class CursesTerminal(abc.ABC):
         curses.noecho()
         # In raw mode, Ctrl-C, Ctrl-Z and Ctrl-\ are keys, and Ctrl-S does not stop the screen.
         curses.raw()
-        self._screen.leaveok(True)
         with contextlib.suppress(curses.error):  # a terminal that cannot hide its cursor
             curses.curs_set(0)
+            self._screen.leaveok(True)
         self._start_colors()
         self._set_modes(mouse=self._captures_mouse)
 
@@ -179,6 +179,8 @@ class CursesTerminal(abc.ABC):
             if row != self._rows[y]:
                 self._rows[y] = row
                 self._draw_row(y, row)
+        with contextlib.suppress(curses.error):
+            self._screen.move(buffer.height - 1, buffer.width - 1)
         self._screen.refresh()
 
     def _draw_row(self, y: int, row: tuple[Span, ...]) -> None:
