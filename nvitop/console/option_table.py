@@ -73,6 +73,8 @@ class Option(NamedTuple):
     applies: str = 'both'
     #: Unit of a time in the configuration file; Options has seconds.
     unit: str = ''
+    #: Whether a key of the monitor saves what other keys chose.
+    is_saved: bool = False
     #: Other flags, their values and help texts.
     shortcuts: tuple[tuple[str, object, str], ...] = ()
 
@@ -145,7 +147,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     'general': (
         Option('once', SWITCH, ('-1', '--once'), 'print a report and exit'),
         Option('mode', {'choices': options.MODES, 'nargs': '?'}, ('-m', '--monitor'), 'run the monitor with GPUs in this form: a row of as many lines as fit (auto), of one line (compact), or the classic table (full), which -1 -m full prints too',
-               'mode', 'form of the GPUs: auto, compact (a line each) or full (the classic table)'),
+               'mode', 'form of the GPUs: auto, compact (a line each) or full (the classic table)', is_saved=True),
         Option('interval', {'type': duration(*options.INTERVALS), 'metavar': 'TIME'}, ('--interval',), 'measure every TIME, such as 5 or 500ms; at least 250ms (default: devices 1s, processes 2s)',
                'interval', 'time between samples, at least 0.25 s (default: devices 1 s, processes 2 s)', applies='monitor', unit='s'),
         Option('ascii', SWITCH, ('-U', '--ascii', '--no-unicode'), 'draw with ASCII characters only',
@@ -153,15 +155,15 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option('readonly', SWITCH, ('--readonly',), 'disable sending signals to processes',
                'readonly', applies='monitor'),
         Option('show_host', SWITCH, ('--no-host',), 'hide the host panel of the monitor (press H to show it)',
-               'show-host', 'show the host panel', applies='monitor'),
+               'show-host', 'show the host panel', applies='monitor', is_saved=True),
         Option('flat', SWITCH, ('--flat',), 'list processes one by one instead of by job (press J to change it)',
-               'flat', 'list processes one by one instead of by job'),
+               'flat', 'list processes one by one instead of by job', is_saved=True),
         Option('hints', SWITCH, ('--no-hints',), 'hide the keys in the last row of the monitor (press m to show them)',
-               'hints', 'show keys in the last row', applies='monitor'),
+               'hints', 'show keys in the last row', applies='monitor', is_saved=True),
         Option('report_on_exit', SWITCH, ('--no-report',), 'print no report when the monitor exits',
                'report-on-exit', 'print a report when the monitor exits', applies='monitor'),
         Option('columns', {'type': _split, 'metavar': 'NAMES'}, ('--columns',), 'show these columns of processes, comma-separated, such as pid,user,owner,command',
-               'columns', 'columns of the process panel, from left to right'),
+               'columns', 'columns of the process panel, from left to right', is_saved=True),
         Option('scroll_back', {'type': duration(*options.SCROLL_BACKS, unit='m'), 'metavar': 'MINUTES'}, ('--scroll-back',), 'keep the last MINUTES of samples in memory, to look back at; also a time such as 2h (default: 60)',
                'scroll-back', 'minutes of samples that the monitor keeps in memory, to look back at; 0: none', applies='monitor', unit='m'),
         Option('owner_names', {'choices': options.OWNER_NAMES}, ('--owner-names',), 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)',
@@ -184,7 +186,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     'colors': (
         Option('force_color', SWITCH, ('--force-color',), 'color the report even if the output is not a terminal', applies='report'),
         Option('theme', {'choices': options.THEME_NAMES}, ('--theme',), 'set the colors (default: auto, which is dark or light like the background of the terminal, and dark if that is unknown)',
-               'theme', 'colors; auto is dark or light like the background of the terminal',
+               'theme', 'colors; auto is dark or light like the background of the terminal', is_saved=True,
                shortcuts=(('--light', 'light', 'set the colors for a light background, like --theme light'), ('--no-light', 'dark', argparse.SUPPRESS))),
         # A table must be last in a file.
         Option('keys', KEY_TABLE, (), 'keys of the monitor; each list replaces the default keys of an action', 'keys', applies='monitor'),

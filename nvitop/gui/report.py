@@ -42,7 +42,7 @@ def view_of(options: Options) -> ViewState:
         mode=options.mode,
         show_host=options.show_host,
         flat=options.flat,
-        shows_hints=options.hints,
+        hints=options.hints,
         ascii=options.ascii,
         readonly=options.readonly,
     )

@@ -292,7 +292,7 @@ def test_letters_arrows_clicks_and_pastes_send_no_signal() -> None:
     (effect,) = press(state, 'Enter')[1]
     assert isinstance(effect, SendSignal)
     assert effect.signal == SIGNALS[-1]
-    hinted = state._replace(view=state.view._replace(shows_hints=True))
+    hinted = state._replace(view=state.view._replace(hints=True))
     assert update(hinted, click_on(hinted, 'Back'))[0].dialog is None
 
 

@@ -51,7 +51,7 @@ def screen(hosts: int, width: int, height: int, *keys: str, in_ascii: bool = Fal
         width,
         height,
         screen=Screen.HOSTS,
-        view=ViewState(ascii=in_ascii, shows_hints=True),
+        view=ViewState(ascii=in_ascii, hints=True),
         fleet=FleetState(server='prometheus:9090'),
         timestamp=NOW,
         version='1.0.0',

@@ -194,12 +194,13 @@ def test_hosts_without_room_are_hidden_in_advance_and_not_shown_by_accident() ->
 
 
 def test_w_saves_the_choices_and_shows_where() -> None:
-    state, (effect,) = press(state_of(SAMPLES['one']), 'c', 'm', 'W')
+    state, (effect,) = press(state_of(SAMPLES['one']), 'c', 'm', 'J', 'W')
     assert isinstance(effect, SaveSettings)
     assert dict(effect.values) == {
         'theme': 'dark',
         'mode': 'compact',
         'show-host': True,
+        'flat': False,
         'hints': True,
         'columns': DEFAULT_COLUMNS,
     }
@@ -501,7 +502,7 @@ def test_the_only_gpu_says_that_it_is_asleep_and_how_to_wake_it() -> None:
     ):
         line = draw_frame(state_of(sample, width, 30), History()).lines()[2]
         assert (line[0], line[-1], line[1:-1].strip()) == ('│', '│', words)
-    state = state_of(sample, 120, 30, ViewState(shows_hints=True))
+    state = state_of(sample, 120, 30, ViewState(hints=True))
     hints = draw_frame(state, History()).lines()[-1]
     assert (
         hints.strip() == 'h Help  r Wake  ! Problems  u Users  t Tree  C Columns  z Pause  q Quit'

@@ -688,7 +688,7 @@ def test_no_heading_moves_in_a_minute_in_which_jobs_start_and_end(width: int, he
 
 
 def test_low_screen_has_hints_in_place_of_its_border_and_room_for_another_gpu() -> None:
-    lines = lines_of(state_on('h100x8', 40, 12, view=ViewState(shows_hints=True)))
+    lines = lines_of(state_on('h100x8', 40, 12, view=ViewState(hints=True)))
     assert all(line.split()[1].startswith(str(gpu)) for gpu, line in enumerate(lines[3:7]))
     assert lines[7].split()[1:3] == ['7', 'free']
     assert lines[-1].split()[1] == 'Help'

@@ -230,7 +230,7 @@ def test_origin_of_samples_is_on_every_screen(origin: Origin, badge: str, keys: 
 # The last row of a screen: keys that work now, and the keys that can follow a prefix
 
 
-HINTS = ViewState(shows_hints=True, flat=True)
+HINTS = ViewState(hints=True, flat=True)
 
 
 def state_with_hints(

@@ -52,7 +52,7 @@ class ViewState(NamedTuple):
     mode: str = 'auto'
     show_host: bool = True
     #: Whether the last row shows keys that work now, as options of the monitor set it.
-    shows_hints: bool = False
+    hints: bool = False
     #: Whether processes are listed one by one, and not by job.
     flat: bool = False
     #: Names of the columns of the process panel, from left to right.

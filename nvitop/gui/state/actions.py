@@ -8,6 +8,7 @@ from typing import Callable
 from nvitop.basics.masking import is_secret
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.basics.units import format_time, parse_time
+from nvitop.console.option_table import SETTINGS
 from nvitop.gui.model.choices import GRAPHS, Screen, neighbor
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.main_rows import least_height_of_full
@@ -71,20 +72,15 @@ def toggle_host(state: AppState) -> Result:
 
 
 def toggle_hints(state: AppState) -> Result:
-    view = state.view._replace(shows_hints=not state.view.shows_hints)
+    view = state.view._replace(hints=not state.view.hints)
     return state._replace(view=view), ()
 
 
 def save_settings(state: AppState) -> Result:
-    view = state.view
-    values = {
-        'theme': 'auto' if state.theme_is_auto else state.theme,
-        'mode': view.mode,
-        'show-host': view.show_host,
-        'hints': view.shows_hints,
-        'columns': view.columns,
-    }
-    return state, (events.SaveSettings(tuple(values.items())),)
+    theme = 'auto' if state.theme_is_auto else state.theme
+    values = {**state.view._asdict(), 'theme': theme}
+    saved = ((key, values[row.field]) for key, row in SETTINGS.items() if row.is_saved)
+    return state, (events.SaveSettings(tuple(saved)),)
 
 
 def note_saved(state: AppState, event: events.SettingsSaved) -> AppState:
@@ -92,10 +88,8 @@ def note_saved(state: AppState, event: events.SettingsSaved) -> AppState:
         why = f'{event.path}: {event.error}'.lstrip(': ')
         return answer(state, 'Saved', f'Not saved: {why}')
     if not event.path:
-        return answer(
-            state, 'Saved', 'Theme, layout, columns and hints are those of the configuration'
-        )
-    return answer(state, 'Saved', f'Saved theme, layout, columns and hints to {event.path}')
+        return answer(state, 'Saved', 'Theme and layout are those of the configuration')
+    return answer(state, 'Saved', f'Saved theme and layout to {event.path}')
 
 
 def columns_in_order(state: AppState) -> tuple[str, ...]:

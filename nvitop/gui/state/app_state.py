@@ -359,13 +359,13 @@ class AppState(NamedTuple):
             is_inner=True,
             width=self.width - 2 * self.margin,
             height=self.body_height - 2,
-            view=self.view._replace(shows_hints=False),
+            view=self.view._replace(hints=False),
         )
 
     @property
     def has_hints(self) -> bool:
         """Whether the last row has hints."""
-        is_wanted = self.view.shows_hints or (self.dialog is not None and not self.is_inner)
+        is_wanted = self.view.hints or (self.dialog is not None and not self.is_inner)
         return is_wanted and self.height >= LOWEST_WITH_HINTS
 
     @property

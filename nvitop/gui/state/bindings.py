@@ -215,7 +215,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('Ctrl-L',), 'redraw', _effect(events.Redraw()), 'draw the screen again', ALL_SCREENS, VIEW),
     Binding(('L',), 'next-theme', actions.next_theme, 'next theme', _NOT_HELP, VIEW),
     Binding(('m',), 'toggle-hints', actions.toggle_hints, 'hide or show the hint line', _NOT_HELP, VIEW),
-    Binding(('W',), 'save-settings', actions.save_settings, 'save theme, layout, columns', _NOT_HELP, VIEW, hint='save'),
+    Binding(('W',), 'save-settings', actions.save_settings, 'save theme and layout', _NOT_HELP, VIEW, hint='save'),
     Binding(('Alt-W',), 'forget-settings', _effect(events.SaveSettings(())), 'forget what was saved', _NOT_HELP, VIEW),
     Binding(('Alt-m',), 'toggle-mouse', actions.toggle_mouse, 'mouse: nvitop or terminal', _NOT_HELP, VIEW),
     Binding(('Ctrl-Z',), 'suspend', _effect(events.Suspend()), 'suspend (resume with fg)', ALL_SCREENS, VIEW, suspends=True),
