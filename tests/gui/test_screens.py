@@ -296,16 +296,16 @@ def test_click_on_a_hint_presses_its_key() -> None:
 
 def test_sort_menu_names_every_order_and_its_words_can_be_clicked() -> None:
     state = state_with_hints('o')
-    menu = lines_of(state)[-1]
+    menu = ' '.join(lines_of(state)[-3:])
     words = [words for _, words in state.keymap.next_keys(state.screen, state.prefix)]
     assert ' n ▲GPU  p PID ' in menu
     assert all(f' {each} ' in menu for each in words[1:])
-    assert ' p ▼PID ' in lines_of(pressed(state, 'P', 'o'))[-1]
+    assert ' p ▼PID ' in ' '.join(lines_of(pressed(state, 'P', 'o'))[-3:])
     assert menu.endswith(' Shift: reverse')
     clicked, _ = update(state, click_on(state, 'MEM GiB  s'))
     assert (clicked.sort, clicked.prefix) == (Sort('gpu_memory'), '')
     # Without a last row, the menu covers the screen.
-    assert lines_of(state_on('h100x8', 120, 30, 'o'))[-1] == menu
+    assert menu.endswith(lines_of(state_on('h100x8', 120, 30, 'o'))[-1])
 
 
 def test_narrow_sort_menu_takes_more_rows() -> None:
@@ -313,7 +313,7 @@ def test_narrow_sort_menu_takes_more_rows() -> None:
     words = [words for _, words in state.keymap.next_keys(state.screen, state.prefix)]
     menu = lines_of(state)[-4:]
     assert all(any(each in line for line in menu) for each in (*words, 'Shift: reverse'))
-    assert lines_of(state_on('h100x8', 100, 30, 'o'))[-1].strip() == 'Shift: reverse'
+    assert lines_of(state_on('h100x8', 100, 30, 'o'))[-1].endswith('Shift: reverse')
     low = lines_of(state_on('one', 40, 8, 'o'))
     assert low[-3].startswith('│ ')  # at most a third of the screen
     assert low[-2].startswith(' Sort: ')

@@ -53,7 +53,8 @@ def _order_of(name: str, title: str) -> Order:
             return natural(known)
         return None if known is None else size(known)
 
-    return Order(name, _LETTERS[name], title, value, is_descending=name != 'host')
+    is_text = name == 'host'
+    return Order(name, _LETTERS[name], title, value, is_descending=not is_text, is_text=is_text)
 
 
 _TITLES = {column.name: column.title for column in list_columns('hosts')}

@@ -30,7 +30,7 @@ LIST_ORDERS: dict[Screen, tuple[Order, ...]] = {
     Screen.MAIN: process_rows.ORDERS,
     Screen.USERS: (
         Order('gpu-memory', 'g', 'MEM GiB', None),
-        Order('user', 'u', 'USER', lambda row: row.name, is_descending=False),
+        Order('user', 'u', 'USER', lambda row: row.name, is_descending=False, is_text=True),
         Order('processes', 'p', 'PROCESSES', lambda row: row.process_count),
         Order('idle-memory', 'i', 'HELD GiB', lambda row: row.idle_memory_bytes),
         Order('sm', 's', '%SM', lambda row: row.total.gpu_sm_utilization_percent),
@@ -43,7 +43,7 @@ LIST_ORDERS: dict[Screen, tuple[Order, ...]] = {
         Order('last', 'l', 'LAST', lambda line: line.last),
         Order('first', 'f', 'FIRST', lambda line: line.first),
         Order('times', 't', 'SAMPLES', lambda line: line.times),
-        Order('where', 'w', 'WHERE', lambda line: line.where, is_descending=False),
+        Order('where', 'w', 'WHERE', lambda line: line.where, is_descending=False, is_text=True),
     ),
 }
 # fmt: on

@@ -126,10 +126,6 @@ Values = Tuple[object, ...]
 T = TypeVar('T')
 
 
-#: Names of orders by text.
-_ALPHABETICAL = frozenset({'user', 'username', 'owner', 'where', 'host'})
-
-
 class Order(NamedTuple):
     """A way to sort the lines of a screen."""
 
@@ -142,11 +138,13 @@ class Order(NamedTuple):
     #: ``None``: as the lines are listed anyway.
     value: Callable[[Any], Any] | None
     is_descending: bool = True
+    #: Whether it is alphabetical: from A to Z instead of lowest first.
+    is_text: bool = False
 
     def describe(self, *, reverse: bool) -> str:
         """Return the order in words: ``'UTIL, highest first'``."""
         is_descending = self.is_descending != reverse
-        if self.name in _ALPHABETICAL:
+        if self.is_text:
             return f'{self.title}, {"Z to A" if is_descending else "A to Z"}'
         return f'{self.title}, {"highest" if is_descending else "lowest"} first'
 
@@ -185,8 +183,8 @@ def _time(process: ProcessSample) -> Values:
 ORDERS: tuple[Order, ...] = (
     Order('natural', 'n', 'GPU', _natural, is_descending=False),
     Order('pid', 'p', 'PID', _by(), is_descending=False),
-    Order('username', 'u', 'USER', _username, is_descending=False),
-    Order('owner', 'w', 'JOB', _owner, is_descending=False),
+    Order('username', 'u', 'USER', _username, is_descending=False, is_text=True),
+    Order('owner', 'w', 'JOB', _owner, is_descending=False, is_text=True),
     Order('gpu_memory', 'g', 'MEM GiB', _by('gpu_memory_bytes', 'gpu_sm_utilization_percent', 'cpu_percent')),
     Order('sm_utilization', 's', '%SM', _by('gpu_sm_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
     Order('gpu_memory_utilization', 'b', '%BW', _by('gpu_memory_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
