@@ -48,7 +48,7 @@ def state_after(source: RandomSamples, sample: Sample, width: int, height: int) 
     )
     order = Sort(random_.choice(ORDERS).name, reverse=random_.random() < 0.5)
     state = AppState(MONITOR, width=width, height=height, view=view)
-    state = state._replace(list_sorts=((Screen.MAIN, order),))
+    state = state._replace(list_sorts={Screen.MAIN: order})
     state, _ = update_all(state, (Resized(width, height), SampleArrived(sample)))
     for word in random_.choice(KEYS).split():
         if word == 'paste':

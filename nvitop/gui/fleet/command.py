@@ -167,7 +167,7 @@ def state_of(fleet: FleetState, options: Options, *, is_demo: bool = False) -> A
 
 def begin_with(state: AppState, view: str, words: str, column: str) -> AppState:
     """Return the state with the list, the filter and the order of the command line."""
-    sorts = ((Screen.HOSTS, Sort(column)),) if column in [each.name for each in ORDERS] else ()
+    sorts = {Screen.HOSTS: Sort(column)} if column in [each.name for each in ORDERS] else {}
     state = state._replace(query=words, list_sorts=sorts)
     screen = next(screen for screen, name in LISTS.items() if name == view)
     return state if screen is state.screen else open_screen(state, screen)[0]

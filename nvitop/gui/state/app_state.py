@@ -232,7 +232,7 @@ class AppState(NamedTuple):
     metrics: ProcessKey | None = None
     positions: Mapping[Screen, ListPosition] = {}
     #: Orders chosen on screens.
-    list_sorts: tuple[tuple[Screen, Sort], ...] = ()
+    list_sorts: Mapping[Screen, Sort] = {}
     #: The filter of the problems screen.
     problem_query: str = ''
     #: Whether the users screen sums up by owner instead.
@@ -334,7 +334,7 @@ class AppState(NamedTuple):
     @property
     def sort(self) -> Sort:
         """The order of processes."""
-        return dict(self.list_sorts).get(Screen.MAIN, Sort())
+        return self.list_sorts.get(Screen.MAIN, Sort())
 
     @property
     def keymap(self) -> Keymap:

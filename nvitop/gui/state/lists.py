@@ -50,7 +50,7 @@ LIST_ORDERS: dict[Screen, tuple[Order, ...]] = {
 
 
 def list_sort(state: AppState, screen: Screen) -> Sort:
-    return dict(state.list_sorts).get(screen, Sort(LIST_ORDERS[screen][0].name))
+    return state.list_sorts.get(screen, Sort(LIST_ORDERS[screen][0].name))
 
 
 def sorted_lines(state: AppState, screen: Screen, lines: Iterable[Any]) -> tuple[Any, ...]:
@@ -74,8 +74,7 @@ def _order(screen: Screen, name: str) -> Order:
 def sort_list(state: AppState, order: str, *, reverse: bool) -> Result:
     screen = state.screen
     found = _order(screen, order)
-    sorts = {**dict(state.list_sorts), screen: Sort(order, reverse)}
-    state = state._replace(list_sorts=tuple(sorts.items()))
+    state = state._replace(list_sorts={**state.list_sorts, screen: Sort(order, reverse)})
     state = relist(state) if screen is Screen.MAIN else state
     return answer(state, 'key', f'Order: {found.describe(reverse=reverse)}'), ()
 
