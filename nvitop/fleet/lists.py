@@ -35,8 +35,6 @@ class View(NamedTuple):
     #: Name of a column in CSV, JSON and ``--sort`` → its value.
     columns: Mapping[str, Callable[[Any], Any]]
     rows: Callable[[Fleet], Sequence[Any]]
-    #: The column that orders it, the largest values first.
-    order: str
     #: Shown instead of an empty list.
     empty: str
 
@@ -82,7 +80,6 @@ VIEWS = {
             'names': lambda host: '' if host.is_silent else host.kind,
         },
         lambda fleet: fleet.hosts,
-        'free_gpus',
         'No host matches',
     ),
     'gpus': View(
@@ -98,7 +95,6 @@ VIEWS = {
             (HostGpu(host, gpu) for host in fleet.hosts for gpu in host.gpus),
             key=lambda row: not row.gpu.is_free,
         ),
-        'state',
         'No GPU matches',
     ),
     'users': View(
@@ -108,7 +104,6 @@ VIEWS = {
             **_attributes('processes', 'memory_bytes', 'hosts'),
         },
         lambda fleet: fleet.users,
-        'gpus',
         'No users are reported; of exporters, "nvitop exporter" reports them',
     ),
     'jobs': View(
@@ -117,7 +112,6 @@ VIEWS = {
             **_attributes('gpus', 'held_gpus', 'utilization_percent', 'users', 'hosts'),
         },
         lambda fleet: fleet.jobs,
-        'gpus',
         'No jobs are reported; of exporters, "nvitop exporter --owners" reports them, '
         'and dcgm-exporter can',
     ),
@@ -128,7 +122,6 @@ VIEWS = {
             'advice': attrgetter('advice'),
         },
         lambda fleet: fleet.problems,
-        'severity',
         'Nothing wrong is known',
     ),
 }
@@ -139,11 +132,11 @@ def problems_of(host: FleetHost, late: float = 0.0) -> list[str]:
 
     ``late`` is the time (seconds) since the fleet was read.
     """
+    host = host.later(late)
     words, age = [problem.text for problem in host.problems], host.age_seconds
-    if age is None or age + late < LATE_SECONDS:
+    if not host.is_silent or age is None or age < LATE_SECONDS:
         return words
-    text = format_duration(age + late)
-    return [f'{", ".join(words)} for {text}'] if host.is_silent else [*words, f'values {text} old']
+    return [f'{", ".join(words)} for {format_duration(age)}']
 
 
 def sorted_rows(view: View, rows: Sequence[Any], order: str) -> list[Any]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable, Literal, Mapping, NamedTuple, TypeVar
 
 from nvitop.basics.text import exact_word
+from nvitop.basics.units import format_duration
 from nvitop.owner.types import PLAIN, TOOLS, Layer
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     FaultSeverity = Literal['critical', 'warning']
 
 _Number = TypeVar('_Number', int, float)
-#: Ages (seconds) from which data is late (amber) and old (red).
-LATE_SECONDS, OLD_SECONDS = 120.0, 300.0
+#: Age (seconds) from which values are a problem.
+LATE_SECONDS = 120.0
 
 
 class FleetError(Exception):
@@ -83,6 +84,7 @@ NOT_RESPONDING = FleetFinding(
 NOT_SCRAPED = FleetFinding(
     'no longer scraped', 'warning', advice='Check whether it was removed from the server on purpose'
 )
+_OLD_ADVICE = 'Check its exporter or ssh, and the clocks of both machines'
 #: A host whose GPUs are simulated.
 SIMULATED = FleetFinding('simulated: these are not its GPUs', 'warning')
 
@@ -126,6 +128,11 @@ class FleetGpu(NamedTuple):
     def is_free(self) -> bool:
         """Whether no process holds it, or it sleeps, and it has no critical finding."""
         return self.state in ('free', 'asleep') and self.severity != 'critical'
+
+    @property
+    def is_used(self) -> bool:
+        """Whether processes use it or hold its memory."""
+        return self.state in ('busy', 'in use', 'held')
 
     @property
     def severity(self) -> FaultSeverity | None:
@@ -186,6 +193,11 @@ class FleetHost(NamedTuple):
             gpus = tuple(gpu._replace(state='unknown') if gpu.is_free else gpu for gpu in gpus)
         return self._replace(gpus=gpus, age_seconds=seconds)
 
+    def later(self, seconds: float) -> FleetHost:
+        """Return it with values that are older by this time (seconds)."""
+        age = self.age_seconds
+        return self._replace(age_seconds=None if age is None else age + seconds)
+
     @property
     def utilization_percent(self) -> float | None:
         """Mean utilization of its GPUs."""
@@ -238,8 +250,12 @@ class FleetHost(NamedTuple):
 
     @property
     def problems(self) -> tuple[FleetFinding, ...]:
-        """The findings about it and its GPUs, critical ones first."""
+        """The findings about it, its GPUs and the age of its values, critical ones first."""
         problems = [finding._replace(host=self.name) for finding in self.findings]
+        age = self.age_seconds or 0.0
+        if age >= LATE_SECONDS and not self.is_silent:
+            words = f'values {format_duration(age)} old'
+            problems.append(FleetFinding(words, 'warning', self.name, advice=_OLD_ADVICE))
         for gpu in self.gpus:
             label = gpu.label.partition(':')[0] or '?'
             problems += [finding._replace(host=self.name, gpu=label) for finding in gpu.findings]

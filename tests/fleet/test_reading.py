@@ -215,13 +215,20 @@ def test_findings_of_a_gpu_are_each_listed_once() -> None:
     assert [p.gpu for p in fleet.problems if p.is_hot] == ['1']
 
 
-@pytest.mark.parametrize(('age', 'state'), [(119.0, 'free'), (120.0, 'unknown')])
-def test_gpu_that_was_free_minutes_ago_is_not_known_to_be_free(age: float, state: str) -> None:
+@pytest.mark.parametrize(
+    ('age', 'state', 'severity'),
+    [(119.0, 'free', None), (120.0, 'unknown', 'warning')],
+)
+def test_old_values_are_a_problem_and_do_not_say_which_gpus_are_free(
+    age: float, state: str, severity: str | None
+) -> None:
     series = [own('gpu_up', 1.0, gpu) for gpu in '01']
     states = [own('gpu_state', 1.0, '0', state='free'), own('gpu_state', 1.0, '1', state='busy')]
     host = only(read(*series, *states, own('last_collect_timestamp_seconds', NOW - age)))
     assert host.age_seconds == age
     assert [gpu.state for gpu in host.gpus] == [state, 'busy']
+    assert host.severity == severity
+    assert len(host.problems) == totals([host]).problems == (severity is not None)
 
 
 def test_gpu_that_the_exporter_may_not_open_is_listed() -> None:

@@ -83,7 +83,7 @@ def test_fleet_goldens(name: str, state: Callable[[], AppState]) -> None:
 def test_users_and_jobs_are_listed_with_their_gpus_below() -> None:
     lines = frame(screen(40, 100, 30, 'U'))
     assert lines[0].startswith(' fleet › users ')
-    assert lines[2].split()[1:7] == ['USER', '▼GPUS', 'HELD', 'UTIL', 'PROCESSES', 'MEM']
+    assert lines[2].split()[1:7] == ['USER', 'GPUS', 'HELD', 'UTIL', 'PROCESSES', 'MEM']
     assert lines[3].split()[1:4] == ['alice', '56', '70%']
     assert ' gpu0001, gpu0003-0004, gpu0025-0028 ' in lines[3]
     assert '─ alice · 56 GPUs · 17 shown ─' in lines[9]
@@ -109,10 +109,12 @@ def test_tables_have_what_is_free_and_the_time_above_and_mark_unknown_users(
         assert main(['--demo', '40', '-1']) == 0
         lines = [line.strip('│ ') for line in capsys.readouterr().out.splitlines()]
         assert lines[0].startswith('88 free: gpu0037-0040')
-        assert '  16 held  4 problems' in lines[0]
+        assert '  16 held  5 problems' in lines[0]
         assert f'  {time.ctime(NOW)}  [SIM' in lines[1]
-        assert [line.split()[-1] for line in lines if line.startswith('gpu0002')] == ['N/A']
-        (old,) = [line for line in lines if line.startswith('gpu0018')]
+        assert [line.endswith('not reported') for line in lines if line.startswith('gpu0002')] == [
+            True
+        ]
+        old = next(line for line in lines if line.startswith('gpu0018'))
         assert old.endswith('values 3m old')
         frame = [line for line in lines if line[0] in '╭╰']
         assert [len(line) for line in frame] == ([80, 80] if columns else [])
@@ -122,6 +124,7 @@ def test_tables_have_what_is_free_and_the_time_above_and_mark_unknown_users(
         ['critical', 'gpu0022 GPU 1: lost'],
         ['critical', 'gpu0032: not responding'],
         ['warning', 'gpu0013 GPU 5: too hot'],
+        ['warning', 'gpu0018: values 3m old'],
     ]
     monkeypatch.setattr(command, 'stdout_height', lambda: 50)
     assert main(['--demo', '40', '-1']) == 0
@@ -133,11 +136,11 @@ def test_tables_have_what_is_free_and_the_time_above_and_mark_unknown_users(
 def test_free_gpus_and_problems_come_before_what_is_less_important() -> None:
     simulated = Sample(NOW, simulated='H100')
     for keys, width, text in (
-        ('', 40, '88 free  4 problems'),
-        ('', 80, '88 free   16 held   4 problems: gpu0007 0022 ..'),
-        ('', 100, '88 free: gpu0037-0040 ..   16 held   4 problems: gpu0007 0022 ..'),
-        ('U', 120, '88 free: gpu0037-0040 ..   16 held   4 problems: gpu0007 0022 0032 0013'),
-        ('U', 140, '88 free: gpu0037-0040, gpu0019-0020, gpu0017 ..   16 held'),
+        ('', 40, '88 free  5 problems'),
+        ('', 80, '88 free   16 held   5 problems: gpu0007 0022 ..'),
+        ('', 100, '88 free: gpu0037-0040 ..   16 held   5 problems: gpu0007 0022 ..'),
+        ('U', 120, '88 free: gpu0037-0040 ..   16 held   5 problems: gpu0007 0022 0032 0013 0018'),
+        ('U', 140, '88 free: gpu0037-0040, gpu0019-0020 ..   16 held'),
     ):
         line = frame(screen(40, width, 24, *keys)._replace(sample=simulated))[0]
         assert f']{" " * (2 + (width >= 80))}{text} ' in f'{line} '
@@ -186,7 +189,7 @@ def test_a_host_has_its_keys_below_and_no_name_without_a_user() -> None:
     state = state._replace(sample=Sample(NOW, host=HostSample(hostname='gpu0001')), timestamp=NOW)
     lines = frame(state)
     assert '├─ gpu0001 ─' not in '\n'.join(lines)  # nothing is known about its CPU
-    assert ' gpu0001 ' in lines[0]
+    assert lines[0].count('gpu0001') == 1
     assert '@' not in lines[0]
     assert lines[-1].endswith('q Back')
 
@@ -261,10 +264,10 @@ def test_free_gpus_are_filtered_and_findings_are_counted() -> None:
     assert {host.free for host in listed(state)} == {8}
     head = frame(state)[0]
     assert (
-        '56 free: gpu0037-0040, gpu0019-0020, gpu0017   0 held   no problems   4 problems hidden'
+        '56 free: gpu0037-0040, gpu0019-0020, gpu0017   0 held   no problems   5 problems hidden'
         in head
     )
-    assert len(listed(update_fleet(state, KeyPressed('!'))[0])) == 4
+    assert len(listed(update_fleet(state, KeyPressed('!'))[0])) == 5
     gpus = screen(40, 120, 40, 'g')
     assert [gpu.is_free for _, gpu in listed(gpus)[87:89]] == [True, False]
     state, _ = update_fleet(state, KeyPressed('Esc'))

@@ -7,7 +7,7 @@ from typing import Any, Callable, Sequence
 
 from nvitop.basics.units import GiB
 from nvitop.fleet.lists import HostGpu, names_text, problems_of
-from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, FleetFinding, FleetGpu, FleetHost, worst
+from nvitop.fleet.types import FleetFinding, FleetGpu, FleetHost, worst
 from nvitop.gui.model.format import NOT_AVAILABLE
 from nvitop.gui.model.table import Column
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
@@ -24,12 +24,6 @@ _DIGITS = '0123456789'
 _MAX_GLYPHS = 16
 #: Makes the content of a cell.
 _Text = Callable[[Any, int], Content]
-
-
-def age_style(age: float | None) -> Style:
-    if age is None:
-        return DIM
-    return ERROR if age >= OLD_SECONDS else WARNING if age >= LATE_SECONDS else PLAIN
 
 
 def number_text(value: float | None, unit: str = '', digits: int = 0) -> str:
@@ -63,10 +57,10 @@ def _brief(users: Sequence[str]) -> str:
     return f'{users[0]} +{len(users) - 1}' if len(users) > 1 else ''.join(users)
 
 
-def _users(text: str, width: int, gpus: Sequence[FleetGpu]) -> Content:
-    """Return users; ``N/A`` if those of some of the GPUs are unknown."""
-    is_unknown = any(gpu.state in ('busy', 'in use', 'held') for gpu in gpus)
-    return _words(text, width) or (NOT_AVAILABLE if is_unknown else '')
+def _users(text: str, width: int, *, is_used: bool) -> Content:
+    """Return users, and whether those of GPUs in use are missing."""
+    missing = 'not reported' if width >= len('not reported') else 'unknown'
+    return _words(text, width) or _words(missing if is_used else '', width, DIM)
 
 
 def _state(gpu: FleetGpu, width: int) -> Content:
@@ -121,7 +115,7 @@ _HOSTS = (
     _column('free_gpus', 'FREE', (5,), lambda host, _: _count(host.free, IDLE), 1),
     _column('held_gpus', 'HELD', (5,), lambda host, _: _count(host.held, WARNING), 1),
     _text_column('models', 'MODEL', (16,), lambda host, width: _words(', '.join(host.models), width), 10),
-    _text_column('users', 'USERS', (14,), lambda host, width: _users(_brief(host.users), width, host.gpus), 3),
+    _text_column('users', 'USERS', (14,), lambda host, width: _users(_brief(host.users), width, is_used=any(gpu.is_used for gpu in host.gpus)), 3),
 )
 _GPUS = (
     _column('gpu', 'GPU', (4,), lambda gpu, _: gpu.label),
@@ -130,7 +124,7 @@ _GPUS = (
     _column('memory_used_bytes', 'MEM GiB', (9,), lambda gpu, _: _memory(gpu.memory_used_bytes, gpu.memory_total_bytes, 1), 3),
     _column('power_watts', 'POWER W', (7,), lambda gpu, _: number_text(gpu.power_watts), 6),
     _USAGE[3],
-    _text_column('users', 'USERS', (12,), lambda gpu, width: _users(', '.join(gpu.users), width, (gpu,)), 1),
+    _text_column('users', 'USERS', (12,), lambda gpu, width: _users(', '.join(gpu.users), width, is_used=gpu.is_used), 1),
     _text_column('jobs', 'JOB', (18,), lambda gpu, width: _words(', '.join(gpu.jobs), width), 4),
     _text_column('findings', 'PROBLEMS', (10, 0), _problems_of_gpu),
 )
@@ -153,7 +147,7 @@ _COLUMNS = {
     'jobs': (
         _text_column('job', 'JOB', (12, 40), lambda job, width: _words(job.name, width)),
         *_SHARES,
-        _text_column('users', 'USERS', (14,), lambda job, width: _words(_brief(job.users), width) or NOT_AVAILABLE, 2),
+        _text_column('users', 'USERS', (14,), lambda job, width: _users(_brief(job.users), width, is_used=True), 2),
         _HOSTS_OF._replace(rank=4),
     ),
     'problems': (
@@ -171,8 +165,7 @@ def list_columns(name: str, late: float = 0.0) -> list[Column]:
     """Return the columns of a list, ``late`` seconds after the hosts were read."""
 
     def problems(host: FleetHost, width: int) -> Content:
-        age = None if host.age_seconds is None else host.age_seconds + late
-        style = _SEVERITIES[host.severity] if host.severity else age_style(age)
+        style = _SEVERITIES[host.later(late).severity]
         return _words(', '.join(problems_of(host, late)), width, style)
 
     if name != 'hosts':

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from nvitop.basics.text import natural
-from nvitop.fleet.lists import VIEWS, folded, free_ranges, parse_filter, problems_of, select, size
+from nvitop.fleet.lists import VIEWS, folded, free_ranges, parse_filter, select, size
 from nvitop.fleet.types import FleetHost, totals
 from nvitop.gui.fleet.columns import list_columns
 from nvitop.gui.fleet.data import FleetState
@@ -48,7 +48,7 @@ def _order_of(name: str, title: str) -> Order:
     def value(host: FleetHost) -> object:
         known = VIEWS['hosts'].value(name, host)
         if name == 'free_gpus':  # of those with none, the ones that need attention
-            return host.free, len(problems_of(host))
+            return host.free, len(host.problems)
         if name == 'host':
             return natural(known)
         return None if known is None else size(known)

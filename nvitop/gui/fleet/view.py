@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from nvitop.basics.text import aligned, counted
 from nvitop.basics.units import format_duration
 from nvitop.fleet.lists import VIEWS, HostGpu, names_text, no_hosts, problems_of, short_names
-from nvitop.fleet.types import LATE_SECONDS, FleetFinding, FleetHost
-from nvitop.gui.fleet.columns import (
-    age_style,
-    glyphs_column,
-    list_columns,
-    number_text,
-    severity_text,
-)
+from nvitop.fleet.types import FleetFinding, FleetHost
+from nvitop.gui.fleet.columns import glyphs_column, list_columns, number_text, severity_text
 from nvitop.gui.fleet.state import LISTS, fleet_of, host_of, listed, selected
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import format_timestamp
@@ -130,15 +124,12 @@ def _sums(state: AppState) -> list[Item]:
     hosts, watts = counted(sums.hosts, 'host'), sums.power_watts or 0.0
     if of_all > sums.hosts:
         hosts = f'{sums.hosts:,} of {counted(of_all, "host")}'
-    age = None if sums.age_seconds is None else sums.age_seconds + _late(state)
     items = [
         Item((hosts,), rank=4),
         Item((counted(sums.gpus, 'GPU'),), rank=5),
         Item((f'util {number_text(sums.utilization_percent, "%")}',), rank=6),
         Item((f'mem {number_text(sums.memory_percent, "%")}',), rank=7),
     ]
-    if age is not None and age >= LATE_SECONDS:
-        items.append(Item((f'age {format_duration(age)}',), age_style(age), 8))
     power = f'{watts / 1e6:.2f} MW' if watts >= 1e6 else f'{watts / 1e3:.1f} kW'
     return [*items, Item((power,), rank=9)] if watts else items
 
@@ -244,8 +235,8 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
         rows,
         first=layout.scroll_y,
         cursor=cursor,
-        order=list_sort(state, Screen.HOSTS).order if name == 'hosts' else VIEWS[name].order,
-        arrow=order_arrow(state, Screen.HOSTS) if name == 'hosts' else '▼',
+        order=list_sort(state, Screen.HOSTS).order if name == 'hosts' else '',
+        arrow=order_arrow(state, Screen.HOSTS),
     )
     if name != 'hosts':
         buf.hits.clear()  # a click does not sort it

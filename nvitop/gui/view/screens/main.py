@@ -110,7 +110,8 @@ def draw_first_line(buf: Buffer, state: AppState, badges: Sequence[Item]) -> Non
     What does not fit becomes shorter, and then is left out: badges and free GPUs last.
     """
     day, host = format_timestamp(state.timestamp), state.shown.host
-    user, name = (clip(safe(n), _NAME_WIDTH) for n in (host.username, host.hostname))
+    hostname = '' if state.origin.is_chosen else host.hostname  # the way to the screen has it
+    user, name = (clip(safe(n), _NAME_WIDTH) for n in (host.username, hostname))
     name = '@'.join(filter(None, (user, name))) + (' (WSL)' if host.wsl else '')
     left = [*(badge._replace(rank=-1) for badge in badges), *state.program.answers(state)]
     time_of_day = day.split()[3]
