@@ -32,7 +32,7 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_switch('Enabled'), 'On'),
         (f.format_pcie_link(None, 8), 'Gen? x8'),
         (f.format_reasons(('sw_power_cap', 'gpu_idle')), 'SW power cap, GPU idle'),
-        (f.join_labels(['0:0', '0:1', '2', '3', '5', '6', '7']), '0:0,0:1,2,3,5-7'),
+        (f.join_labels(['0:0', '0:1', '2', '3', '5', '6', '7']), '2,3,5-7,0:0,0:1'),
         (f.format_process_type(None), '?'),
         (f.format_user('用户名字', 7), '用户 ..'),
         (f.format_gib_count(512 * MIB), '0.5'),

@@ -128,7 +128,7 @@ def test_free_mig_device_does_not_fill_with_the_memory_of_its_neighbor() -> None
     sample = machine(parent, *parts, processes=running)
     used, free = panel(sample, 120, history=device_history_of(sample)).lines()[3:]
     assert '11.0/40' in used
-    assert re.search(' - +MEM ▂', used)
+    assert re.search(' N/A +MEM ▂', used)
     assert 'MEM' not in free
     assert 'free' in free
     assert 'shared' in free
@@ -154,6 +154,23 @@ def test_device_that_never_responded_shows_the_reason_once(full: bool) -> None:
     assert 'N/A' not in text
 
 
+def test_each_sentence_of_advice_about_a_lost_gpu_has_a_line_if_there_is_room() -> None:
+    for lines, expected in ((1, 'Reboot, or reset it. If it is'), (2, 'Reboot, or reset it.')):
+        drawn = panel(SAMPLES['lost'], 160, lines).lines()
+        assert drawn[2 + lines][17:].lstrip().startswith(expected)
+        is_next_sentence = drawn[3 + lines].lstrip('│ ').startswith('If it is lost again')
+        assert is_next_sentence == (lines > 1)
+
+
+def test_memory_has_a_labeled_line_below_the_utilization_and_the_next_gpu() -> None:
+    sample = machine(*(gpu(i, 'A', gpu_utilization_percent=100, memory_percent=50) for i in (0, 1)))
+    drawn = panel(sample, 120, 6, history=device_history_of(sample)).lines()
+    first, second = ([line[70:].strip(' │') for line in drawn[y : y + 6]] for y in (2, 8))
+    assert [line[-1:] for line in first] == ['▆', '█', '█', '█', '▄', '']
+    assert re.match('MEM +▄', first[4])
+    assert second[4:] == first[4:]
+
+
 def answer(*devices: DeviceSample, processes: tuple[ProcessSample, ...] = ()) -> list[str]:
     rows = device_rows(machine(*devices, processes=processes))
     return [each.forms[0] for each in answers(rows)]
@@ -176,7 +193,7 @@ def test_first_line_names_free_held_busy_and_broken_gpus() -> None:
     )
     assert answer(*gpus, processes=(*running, *holders)) == [
         '1 free: GPU 4',
-        '2 held: carol 2,5 1h',
+        '2 held: GPU 2,5 carol 1h',
         '2 busy: ann 0,1',
         '! GPU 3 pending row remapping',
     ]
@@ -323,6 +340,7 @@ def test_unknown_user_and_unknown_severity_are_no_guess_and_no_warning() -> None
     assert (row.mark, row.mark_style) == ('unreadable', PLAIN)
     forms = next(item.forms for item in answers([row]) if 'busy' in item.forms[0])
     assert forms == ('1 busy: unknown user on GPU 3', '1 busy: unknown user', '1 busy')
+    assert re.match('│ +3! busy +unreadable +[?] ', panel(sample).lines()[2])
 
 
 # The process panel: columns, styles and texts of its rows, and processes folded by job

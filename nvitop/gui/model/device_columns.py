@@ -87,6 +87,8 @@ def _state(row: GpuRow, width: int) -> Pieces:
 
 
 def _user(row: GpuRow, width: int) -> Pieces:
+    if not row.user and row.state.word in ('busy', 'in use', 'held'):
+        return (('?', DIM),)
     others = row.who[len(row.user) :]
     name = clip(row.user, max(1, width - len(others)))
     return ((name, OWN if row.is_own else PLAIN), (others, PLAIN))
@@ -115,8 +117,6 @@ def _memory(row: GpuRow, width: int) -> Pieces:
 
 
 def _utilization(row: GpuRow, _: int) -> Pieces:
-    if row.device.gpu_utilization_percent is None and row.device.memory_percent is not None:
-        return (('-', DIM),)  # the history shows its memory instead
     return _value(fmt.format_share(row.device.gpu_utilization_percent))
 
 
@@ -167,7 +167,7 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
     Column('job', 'JOB', (12, 20, 40), 'the job, pod or container with the most memory, or the command if it belongs to none', _job, align='<', rank=8, gap=2),
     Column('memory_bar', '', (4, 10, 10, 16), 'used memory in percent', _memory_bar, align='<', gap=2, rank=4),
     Column('memory', 'MEM GiB', (7, 9), 'used memory, and with enough room all memory; `shared`: that of a MIG device that uses the same memory', _memory, source='`memory_used`, `memory_total`'),
-    Column('utilization', 'UTIL', (4,), 'share of time in which a kernel ran; `-`: it is not measured, and the history is that of the memory', _utilization, gap=2, source='`gpu_utilization`'),
+    Column('utilization', 'UTIL', (4,), 'share of time in which a kernel ran; without it, the history is that of the memory', _utilization, gap=2, source='`gpu_utilization`'),
     Column('temperature', 'TEMP', (4,), 'temperature of the GPU', _temperature, gap=2, rank=5, metrics=('temperature',)),
     Column('power', 'POWER', (5, 9, 11), 'power draw, and with enough room its limit', _power, gap=2, rank=7, metrics=('power_usage',)),
     Column('clock', 'SM CLOCK', (8,), 'SM clock', _clock, gap=2, rank=9, metrics=('sm_clock',)),

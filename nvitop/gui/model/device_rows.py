@@ -271,7 +271,10 @@ def answers(rows: Sequence[GpuRow]) -> tuple[Item, ...]:
 
 
 def _by_user(rows: Sequence[GpuRow], word: str, rank: int, style: Style = PLAIN) -> list[Item]:
-    """Return the number of devices, and those of each user: ``6 busy: ann 0-3, bob 4,5``, ``1 held: eve 7 1h``."""
+    """Return the number of devices, and those of each user: ``6 busy: ann 0-3, bob 4,5``.
+
+    Held ones have a time, so that their labels follow ``GPU``: ``1 held: GPU 7 eve 1h``.
+    """
     if not rows:
         return []
     groups: dict[tuple[str, str], list[GpuRow]] = {}
@@ -279,7 +282,9 @@ def _by_user(rows: Sequence[GpuRow], word: str, rank: int, style: Style = PLAIN)
         groups.setdefault((row.user, row.word[len(word) :]), []).append(row)
     unknown = 'unknown user'
     who = (
-        f'{user or f"{unknown} on GPU"} {_labels(each)}{since}'
+        f'GPU {_labels(each)} {user or unknown}{since}'
+        if since
+        else f'{user or f"{unknown} on GPU"} {_labels(each)}'
         for (user, since), each in groups.items()
     )
     users = list(dict.fromkeys(user or unknown for user, _ in groups))

@@ -208,14 +208,14 @@ def _reason_words(name: str) -> str:
 
 
 def devices_text(devices: Sequence[DeviceKey]) -> str:
-    """Return the devices of a process: ``GPU 0-3,7``, ``GPU 1:0,2``, ``Host`` if there are none."""
+    """Return the devices of a process: ``GPU 0-3,7``, ``GPU 2,1:0``, ``Host`` if there are none."""
     return f'GPU {join_labels(key.label for key in sorted(devices))}' if devices else 'Host'
 
 
 def join_labels(labels: Iterable[str]) -> str:
-    """Join labels; successive GPUs become a range: ``0-3,7``, ``0:2,3`` for a MIG device and GPU 3."""
+    """Join labels, those of MIG devices last; successive GPUs become a range: ``0-3,7``, ``3,0:2``."""
     runs: list[tuple[str, str, int]] = []
-    for label in labels:
+    for label in sorted(labels, key=lambda label: ':' in label):
         if runs and label.isdecimal() and runs[-1][1].isdecimal():
             first, last, length = runs[-1]
             if int(label) == int(last) + 1:

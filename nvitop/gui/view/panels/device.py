@@ -47,7 +47,7 @@ from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
 #: Marks the device of the selected process, left of its index.
 _SELECTED_MARK = '►'
-#: Lines of a GPU from which the last one shows the history of its memory.
+#: Line of a GPU that shows the history of its memory; those below stay empty.
 _WITH_MEMORY = 5
 
 
@@ -230,8 +230,8 @@ def _draw_row(
         graph = Rect(history.x, y, history.width, area.height)
         metric, memory = (METRICS_BY_NAME[each] for each in (shown.graphs.metric, 'memory_percent'))
         if area.height >= _WITH_MEMORY and metric != memory and is_known(device, metric.name):
-            graph, below = graph.split_top(area.height - 1)
-            _draw_history(buf, below, row, shown.ruler, memory, 100.0)
+            graph, below = graph.split_top(_WITH_MEMORY - 1)
+            _draw_memory(buf, below.split_top(1)[0], device, shown.ruler)
         _draw_history(buf, graph, row, shown.ruler, metric, top)
     if shown.marked is not None and is_on(shown.marked, device.key):
         buf.write(1, y, _SELECTED_MARK, Style(Role.KEY, bold=True))
@@ -245,12 +245,19 @@ def _draw_history(
     """Draw the history of a metric, or that of the memory, with its name, if it has no values."""
     device, memory, width = row.device, METRICS_BY_NAME['memory_percent'], area.width
     if not is_known(device, metric.name) and is_known(device, memory.name):
-        if row.is_others_memory:
-            return
-        buf.write(area.x, area.bottom - 1, 'MEM', HEADING)
-        area, metric, top = area.inset(len('MEM') + 1, 0, 0, 0), memory, 100.0
+        if not row.is_others_memory:
+            _draw_memory(buf, area, device, ruler)
+        return
     values = ruler.values(device.key, metric.name, width)
     draw_history(buf, area, values, metric_style(metric), bound=top or 100.0)
+
+
+def _draw_memory(buf: Buffer, area: Rect, device: DeviceSample, ruler: Ruler) -> None:
+    """Draw the history of the memory after its name."""
+    metric = METRICS_BY_NAME['memory_percent']
+    buf.write(area.x, area.bottom - 1, 'MEM', HEADING)
+    values = ruler.values(device.key, metric.name, area.width)
+    draw_history(buf, area.inset(len('MEM') + 1, 0, 0, 0), values, metric_style(metric))
 
 
 def _draw_silent(buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, lines: int) -> None:
@@ -264,12 +271,20 @@ def _draw_silent(buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, li
     room = columns[-1].right - x
     reason = clip(why_silent(row.device, room), room)
     words = [(reason, row.word_style)] if reason else []
-    words += [(line, DIM) for line in wrap(row.advice, room, lines) if line]
+    advice = _lines_of_sentences(row.advice, room)
+    if len(words) + len(advice) > lines:
+        advice = wrap(row.advice, room, lines)
+    words += [(line, DIM) for line in advice if line]
     for number, (text, style) in enumerate(words[:lines], y):
         buf.write(x, number, text, style)
     used = cell_width(reason)
     if lines == 1 and reason and row.advice and used + 3 + cell_width(row.advice) <= room:
         buf.write(x + used, y, f' · {row.advice}', DIM)
+
+
+def _lines_of_sentences(text: str, room: int) -> list[str]:
+    sentences = text.replace('. ', '.\n').splitlines()
+    return [line for sentence in sentences for line in wrap(sentence, max(1, room))]
 
 
 def _draw_asleep(buf: Buffer, line: Rect, device: DeviceSample, *, is_selected: bool) -> None:
@@ -325,11 +340,10 @@ def _draw_facts_below(
     if row.others:
         words = [clip(f'also {", ".join(row.others)}', max(0, right - left))]
     if row.advice and row.is_wrong:
-        sentences = row.advice.replace('. ', '.\n').splitlines()
-        brief = [sentences[0].rstrip('.')]
+        brief = row.advice.partition('. ')[0]
         # Over the facts if there is no other way.
-        for texts, x in ((sentences, left), (brief, left), (brief, places['state'])):
-            lines = [line for text in texts for line in wrap(text, max(1, right - x))]
+        for text, x in ((row.advice, left), (brief, left), (brief, places['state'])):
+            lines = _lines_of_sentences(text, right - x)
             if len(lines) <= count:
                 break
         words = [pad(line, right - x) for line in lines] + words
@@ -441,7 +455,12 @@ def device_line(device: DeviceSample, metric: Metric) -> MetricLine:
         gap_words,
         is_mirrored=metric.name.endswith('_tx_throughput'),
     )
-    total = device.info.memory_total_bytes
+    limit, total = (
+        device.info.temperature_slowdown_threshold_celsius,
+        device.info.memory_total_bytes,
+    )
+    if metric.name == 'temperature' and line.now is not None and limit is not None:
+        return line._replace(text=(f'{line.now:.0f}', f'/{limit}°C'))
     if metric.name != 'memory_percent' or total is None:
         return line
     used, slash, whole = fmt.format_part(device.memory_used_bytes, total).partition('/')

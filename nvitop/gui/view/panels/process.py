@@ -253,7 +253,7 @@ def _is_of_job(name: str, line: Line) -> bool:
 def _marks(line: Line, listed: ProcessView) -> Content:
     """Return the mark of a job, or of another row of the selected process; and that of a tag."""
     mark, selected = (' ', PLAIN), listed.selected
-    if line.is_job:
+    if line.is_job and not listed.is_report:
         mark = (_FOLDED if line.is_folded else _UNFOLDED, Style(Role.KEY, bold=True))
     elif line.key[:2] == (selected or ())[:2] and line.key != selected:
         mark = _SAME_PROCESS
