@@ -34,13 +34,13 @@ from nvitop.gui.state.events import (
     Suspended,
     Terminated,
 )
-from nvitop.gui.state.lists import panel_rows, process_lines
+from nvitop.gui.state.lists import panel_rows, process_lines, relist
 from nvitop.gui.state.navigation import current_line, lines_layout, selected_key
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceSample, Problem
-from tests.gui.drawing import click_hit, state_on, text_of
+from tests.gui.drawing import click_hit, lines_of, state_on, text_of
 from tests.gui.driving import (
     FLAT,
     MANY,
@@ -305,6 +305,18 @@ def test_reused_pid_loses_its_tag() -> None:
         for p in MANY.processes
     )
     assert arrived(state, MANY._replace(processes=reborn)).main.tagged == frozenset()
+
+
+def test_columns_that_the_source_of_a_host_does_not_report_are_left_out() -> None:
+    rows = [row._replace(cpu_percent=None, memory_percent=None) for row in MANY.processes]
+    host = MANY.host._replace(memory_total_bytes=None)
+    from_exporter = MANY._replace(processes=tuple(rows), host=host)
+    for is_chosen, titles in ((True, set()), (False, {'%CPU', '%MEM'})):
+        state = state_of(MANY, 180, 40)._replace(sample=from_exporter)
+        state = relist(state._replace(origin=state.origin._replace(is_chosen=is_chosen)))
+        heading = next(line for line in lines_of(state) if ' PID ' in line).split()
+        assert {'%CPU', '%MEM'} & {*heading} == titles
+        assert '%SM' in heading
 
 
 def test_esc_clears_one_thing_after_the_other_and_then_leaves() -> None:

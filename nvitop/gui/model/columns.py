@@ -152,6 +152,16 @@ def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
     return widths
 
 
+def columns_without_values(processes: Sequence[ProcessSample]) -> list[str]:
+    """Return the columns that may be left out in which no process has a value."""
+    return [
+        column.name
+        for column in COLUMNS
+        if column.rank
+        and all(column.text(each, column.sizes[0]) == fmt.NOT_AVAILABLE for each in processes)
+    ]
+
+
 def owner_text(process: ProcessSample) -> str:
     """Return the owner of a process, safe to draw: ``'slurm 42'``, ``'slurm 42.1'``; ``'-'`` if it has none.
 

@@ -7,7 +7,7 @@ from typing import Any, Callable, Collection, Iterable, Mapping
 
 from nvitop.basics.text import contains
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
-from nvitop.gui.model.columns import TREE_COLUMNS
+from nvitop.gui.model.columns import TREE_COLUMNS, columns_without_values
 from nvitop.gui.model.device_columns import device_widths
 from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.model.format import devices_text
@@ -120,6 +120,8 @@ def relist(state: AppState) -> AppState:
     devices = device_rows(state.shown, state.found)
     # Those of all processes, so that columns do not move while rows are filtered.
     widths = process_rows.list_widths(processes, blocks)
+    if _lacks_host(state):
+        widths.update(dict.fromkeys(columns_without_values(processes), 0))
     return state._replace(
         rows=rows,
         blocks=blocks,
@@ -151,10 +153,15 @@ def _drop_selection(state: AppState, screen: Screen, keys: Collection[object]) -
     return state.at(position._replace(key=None), screen)
 
 
+def _lacks_host(state: AppState) -> bool:
+    """Whether the samples come from an exporter or nvidia-smi, which report little but GPUs."""
+    return state.origin.is_chosen and state.shown.host.memory_total_bytes is None
+
+
 def panel_rows(state: AppState) -> MainRows:
     view = state.view
-    if state.origin.is_chosen and state.shown.host.memory_total_bytes is None:
-        view = view._replace(show_host=False)  # exporters and nvidia-smi do not report it
+    if _lacks_host(state):
+        view = view._replace(show_host=False)
     return main_rows(
         state.page_devices,
         view,
