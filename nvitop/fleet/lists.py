@@ -93,7 +93,7 @@ VIEWS = {
         },
         lambda fleet: sorted(
             (HostGpu(host, gpu) for host in fleet.hosts for gpu in host.gpus),
-            key=lambda row: not row.gpu.is_free,
+            key=lambda row: (not row.gpu.is_free, not row.gpu.severity, row.gpu.state != 'held'),
         ),
         'No GPU matches',
     ),

@@ -102,6 +102,8 @@ def test_tables_have_what_is_free_and_the_time_above_and_mark_unknown_users(
     text = capsys.readouterr().out
     assert text.isascii()
     assert 'Nothing wrong is known' in text
+    assert main(['--demo', '40', '-1', '--problems']) == 0
+    assert 'GPU 3: not responding. Stop its processes.' in capsys.readouterr().out
     fleet = DemoSource(40, lambda: NOW).read()
     monkeypatch.setattr(DemoSource, 'read', lambda _: fleet)
     for columns in ('', '80'):
@@ -269,7 +271,10 @@ def test_free_gpus_are_filtered_and_findings_are_counted() -> None:
     )
     assert len(listed(update_fleet(state, KeyPressed('!'))[0])) == 5
     gpus = screen(40, 120, 40, 'g')
-    assert [gpu.is_free for _, gpu in listed(gpus)[87:89]] == [True, False]
+    words = [(gpu.word, bool(gpu.severity)) for _, gpu in listed(gpus)]
+    faulty = [('not responding', True), ('busy', True), ('lost', True)]
+    assert words[87:92] == [('free', False), *faulty, ('held', False)]
+    assert words[106:108] == [('held', False), ('busy', False)]
     state, _ = update_fleet(state, KeyPressed('Esc'))
     assert fleet_of(state).sums == fleet_of(state).everything
 

@@ -52,7 +52,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter: name, host: gpu: user: job: model: free:', _VALUES, PROCESS, hint='filter'),
     Binding(('Enter',), 'show-page', fleet_state.open_host, 'screens of the host; q: back', _HOSTS | _GPUS | _PROBLEMS, SCREEN, hint='host'),
     Binding(('Enter',), 'show-user', fleet_state.show_hosts, 'show the hosts', _USERS | _JOBS, SCREEN, hint='hosts'),
-    *opening(('g',), Screen.GPUS, 'GPUs of all hosts, free ones first', _VALUES - _GPUS, 'GPUs'),
+    *opening(('g',), Screen.GPUS, 'GPUs of all hosts: free, faulty, held first', _VALUES - _GPUS, 'GPUs'),
     *opening(('u', 'U'), Screen.USERS, 'users over all hosts', _VALUES - _USERS, 'users'),
     *opening(('J',), Screen.JOBS, 'jobs and pods over all hosts', _VALUES - _JOBS, 'jobs'),
     *opening(('!',), Screen.PROBLEMS, 'problems, server, exporters', _ALL - _PROBLEMS, 'problems'),

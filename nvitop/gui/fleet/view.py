@@ -162,15 +162,15 @@ def draw_report(state: AppState, rows: Sequence[Any], width: int) -> Buffer:
     """Draw what is free and wrong, the time, a list with all its rows, and the findings."""
     name = LISTS[state.screen]
     state = state._replace(width=width)
-    problems = fleet_of(state).fleet.problems if name != 'problems' else []
-    notes = _findings(problems, width)
+    notes = _findings(fleet_of(state).fleet.problems, width)  # with all advice, whole
+    columns = [column for column in _columns(state, name) if column.name != 'advice']
     bottom, ends = 3 + max(1, len(rows)) + 1, (0, width - 1)
     buf = Buffer(width, bottom + 1 + len(notes))
     draw_head(buf, _heads(state, width))
     draw_border(buf, 2, (), ends, [Item((_title(name, rows),), TITLE)])
     for y in range(3, bottom):
         draw_uprights(buf, y, ends)
-    draw_table(buf, Rect(2, 3, width - 4, bottom - 3), _columns(state, name), rows)
+    draw_table(buf, Rect(2, 3, width - 4, bottom - 3), columns, rows)
     if not rows:
         draw_message(buf, Rect(1, 3, width - 2, 1), VIEWS[name].empty, DIM)
     draw_rule(buf, bottom, ends, ())
