@@ -47,7 +47,7 @@ _BINDINGS: tuple[Binding, ...] = (
     *opening(('h', '?', 'F1'), Screen.HELP, 'this help', _ALL - {Screen.HELP}, 'help', name='help', group=VIEW),
     Binding(('z',), 'freeze', fleet_state.toggle_freeze, 'pause or resume', _VALUES, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
     Binding(('r', 'Ctrl-R', 'F5'), 'refresh', lambda state: (state, (Refresh(), Redraw())), 'refresh', _ALL, VIEW),
-    *(each._replace(screens=_ALL, help=each.help.replace('process or line', 'line')) for each in BINDINGS if each.name in _SHARED),
+    *(binding._replace(screens=_ALL) for binding in BINDINGS if binding.name in _SHARED),
     Binding(('Esc',), 'clear', fleet_state.clear_filter, 'clear filter, search, pause', _HOSTS, MOVE),
     Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter: name, host: gpu: user: job: model: free:', _VALUES, PROCESS, hint='filter'),
     Binding(('Enter',), 'show-page', fleet_state.open_host, 'screens of the host; q: back', _HOSTS | _GPUS | _PROBLEMS, SCREEN, hint='host'),
