@@ -172,9 +172,11 @@ def save_settings(path: str, values: Mapping[str, object], choices: Choices) -> 
     """
     configured = merge(read_config(path or None, choices).layer)
     lines = [
-        f'{name} = {SETTINGS[name].format(value)}\n'
-        for name, value in values.items()
-        if value != getattr(configured, SETTINGS[name].field)
+        f'{key} = {option.format(values[option.field])}\n'
+        for key, option in SETTINGS.items()
+        if option.is_saved
+        and option.field in values
+        and values[option.field] != getattr(configured, option.field)
     ]
     folder = os.path.dirname(os.path.realpath(path or config_file()))
     target = os.path.join(folder, SAVED)

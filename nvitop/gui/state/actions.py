@@ -8,7 +8,6 @@ from typing import Callable
 from nvitop.basics.masking import is_secret
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.basics.units import format_time, parse_time
-from nvitop.console.option_table import SETTINGS
 from nvitop.gui.model.choices import GRAPHS, Screen, neighbor
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.main_rows import least_height_of_full
@@ -78,9 +77,7 @@ def toggle_hints(state: AppState) -> Result:
 
 def save_settings(state: AppState) -> Result:
     theme = 'auto' if state.theme_is_auto else state.theme
-    values = {**state.view._asdict(), 'theme': theme}
-    saved = ((key, values[row.field]) for key, row in SETTINGS.items() if row.is_saved)
-    return state, (events.SaveSettings(tuple(saved)),)
+    return state, (events.SaveSettings((*state.view._asdict().items(), ('theme', theme))),)
 
 
 def note_saved(state: AppState, event: events.SettingsSaved) -> AppState:

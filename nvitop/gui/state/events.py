@@ -233,7 +233,7 @@ class Travel(NamedTuple):
 class SaveSettings(NamedTuple):
     """Write settings to the configuration file; SettingsSaved follows."""
 
-    #: Names and values, as in :data:`nvitop.console.config.SETTINGS`.
+    #: Fields of :class:`~nvitop.console.options.Options` and their values; others are not saved.
     values: tuple[tuple[str, object], ...]
 
 
