@@ -88,7 +88,7 @@ ONLY_IN = {
 }
 
 #: Modules that may check the platform.
-PLATFORMS = 'platforms api.host api.process claims.run console.messages gui.app gui.term owner.names owner.reading simulation.simulated_system'
+PLATFORMS = 'platforms api.host api.process claims.run console.messages gui.effects gui.term owner.names owner.reading simulation.simulated_system'
 PLATFORM_CHECK = re.compile(
     r'\b(sys\.platform|os\.name|LINUX|MACOS|POSIX|WINDOWS|hasattr\((os|signal|time|curses|ctypes)\b)'
 )

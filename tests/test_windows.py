@@ -93,7 +93,7 @@ def test_library_works(scenario: str) -> None:
 
 SIGNALS = """
 import threading
-from nvitop.gui.app import signal_number
+from nvitop.gui.effects import signal_number
 from nvitop.gui.state.events import KeyPressed
 from nvitop.gui.term.windows import WindowsInput, keys_of
 import signal

@@ -19,7 +19,7 @@ import psutil
 
 from nvitop.api.process import HostProcess
 from nvitop.api.process.observed import start_time_of
-from nvitop.gui.app import send_signal
+from nvitop.gui.effects import send_signal
 from nvitop.sampling.types import DeviceKey, ProcessKey
 
 TICK_SECONDS = 1.0 / os.sysconf('SC_CLK_TCK')

@@ -16,7 +16,7 @@ from nvitop import Device, ResourceMetricCollector, cli, simulation, take_snapsh
 from nvitop.api.libnvml._session import Session
 from nvitop.api.process import procfs
 from nvitop.api.process.observed import memory_total
-from nvitop.gui.app import read_environment, send_signal
+from nvitop.gui.effects import read_environment, send_signal
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, ProcessSample
 from tests.api.machines import machine as make_machine

@@ -20,14 +20,8 @@ import pytest
 
 from nvitop.api import host
 from nvitop.api.process import HostProcess
-from nvitop.gui.app import (
-    EFFECTS,
-    App,
-    describe_event,
-    read_environment,
-    send_signal,
-    signal_number,
-)
+from nvitop.gui.app import EFFECTS, App, describe_event
+from nvitop.gui.effects import read_environment, send_signal, signal_number
 from nvitop.gui.model.choices import GraphState
 from nvitop.gui.monitor import explain_crash, format_crash, write_crash
 from nvitop.gui.monitor_screens import MONITOR
