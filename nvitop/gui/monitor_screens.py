@@ -130,6 +130,7 @@ MAIN = ScreenSpec(
         *('Space', 'Esc', '\\', 'F6', '!', 'u', '/', 't', 'J', 'C', 'z', '( )', '{ }', 'b', 'q'),
     ),
     lines=lists.process_lines,
+    orders=lists.LIST_ORDERS[Screen.MAIN],
     demand=main_demand,
     margins=lambda state: (state.body_height - lists.panel_rows(state).processes + 2, 1),
     key_of=lambda line: line.key,
@@ -192,6 +193,7 @@ PROBLEMS = ScreenSpec(
     draw=draw_problems,
     menu=('h', 'Enter', 'F6', '/', 'n N', '\\', 'z', 'q'),
     lines=lists.listed_problems,
+    orders=lists.LIST_ORDERS[Screen.PROBLEMS],
     demand=main_demand,
     margins=lambda state: (1, problem_height(state)),
     texts=lambda state: [
@@ -205,6 +207,7 @@ USERS = ScreenSpec(
     draw=draw_users,
     menu=('h', 'Enter', 'u', 'F6', '/', 'n N', '\\', '!', 'z', 'q'),
     lines=lists.listed_users,
+    orders=lists.LIST_ORDERS[Screen.USERS],
     demand=lambda state: main_demand(state)._replace(visible_processes=None),
     margins=lambda state: (2, 1 + detail_height(state)),
     texts=lambda state: [user.name or '' for user in lists.listed_users(state)],

@@ -327,6 +327,10 @@ def test_search_and_order_of_hosts() -> None:
     assert [notice.text for notice in state.notices] == ['Order: UTIL, lowest first']
     clicked, _ = update_fleet(state, MousePressed(0, 0, hit=('column', 'host')))
     assert names(clicked) == sorted(names(state))  # a click on a heading sorts by it
+    users = screen(40, 120, 30, 'u')
+    heading = next(hit for _, hit in draw_frame(users, History()).hits if hit[0] == 'column')
+    clicked, _ = update_fleet(users, MousePressed(0, 1, hit=heading))
+    assert listed(clicked) == listed(users)  # a list without orders of its own
 
 
 def test_keys_of_the_configuration_file_apply() -> None:

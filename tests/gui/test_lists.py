@@ -19,7 +19,7 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.bindings import USUAL, USUAL_KEYS
 from nvitop.gui.state.events import KeyPressed, Quit, SampleArrived
 from nvitop.gui.state.keymap import Keymap, rebind
-from nvitop.gui.state.lists import LIST_ORDERS, listed_problems, listed_users
+from nvitop.gui.state.lists import listed_problems, listed_users
 from nvitop.gui.state.navigation import current_line
 from nvitop.gui.state.problems import (
     ProblemCount,
@@ -129,7 +129,7 @@ def test_headings_of_users_show_the_order_and_a_click_changes_it() -> None:
         assert heading in lines_of(state)[2]
     hits = draw_frame(state, History()).hits
     columns = {value for _, (kind, value) in hits if kind == 'column'}
-    assert columns <= {order.name for order in LIST_ORDERS[Screen.USERS]}
+    assert columns <= {order.name for order in state.spec.orders}
 
 
 def test_users_and_problems_have_a_filter() -> None:

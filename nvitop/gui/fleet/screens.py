@@ -119,6 +119,7 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     Screen.HOSTS: _LIST._replace(
         menu=('h', 'Enter', 'g', 'u', 'J', '!', 'F6', '\\', '/', 'n N', 'z', 'q'),
         key_of=lambda host: host.name,
+        orders=ORDERS,
     ),
     Screen.GPUS: _LIST._replace(
         menu=('h', 'Enter', 'u', 'J', '/', 'n N', '\\', '!', 'z', 'q'),

@@ -13,7 +13,7 @@ from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result, refuse
 from nvitop.gui.state.events import Event, FleetArrived, FleetFailed, OpenHost
-from nvitop.gui.state.lists import LIST_ORDERS, list_sort, sorted_lines
+from nvitop.gui.state.lists import list_sort, sorted_lines
 from nvitop.gui.state.navigation import current_line
 from nvitop.gui.state.process_rows import Order
 from nvitop.gui.state.update import update
@@ -60,7 +60,6 @@ def _order_of(name: str, title: str) -> Order:
 _TITLES = {column.name: column.title for column in list_columns('hosts')}
 #: The orders of the list of hosts, which its keys and headings choose as on other screens.
 ORDERS = tuple(_order_of(name, _TITLES[name]) for name in _LETTERS)
-LIST_ORDERS[Screen.HOSTS] = ORDERS
 
 
 def fleet_of(state: AppState) -> FleetState:

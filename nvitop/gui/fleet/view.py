@@ -238,8 +238,6 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
         order=list_sort(state, Screen.HOSTS).order if name == 'hosts' else '',
         arrow=order_arrow(state, Screen.HOSTS),
     )
-    if name != 'hosts':
-        buf.hits.clear()  # a click does not sort it
     if not rows:
         draw_message(buf, layout.area, _reason(state, name), DIM)
     bottom = buf.height

@@ -27,14 +27,7 @@ from nvitop.gui.state.app_state import (
 from nvitop.gui.state.dialog import signal_targets, why_no_target
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment
 from nvitop.gui.state.keymap import Binding, Need
-from nvitop.gui.state.lists import (
-    LIST_ORDERS,
-    list_sort,
-    panel_rows,
-    process_lines,
-    relist,
-    sort_list,
-)
+from nvitop.gui.state.lists import list_sort, panel_rows, process_lines, relist, sort_list
 from nvitop.gui.state.problems import Tally, count_problems
 from nvitop.health import findings
 
@@ -353,7 +346,7 @@ def toggle_mouse(state: AppState) -> Result:
 
 def sort_by_neighbor(state: AppState, step: int) -> Result:
     """Sort by the next (1) or previous (-1) order."""
-    names = [order.name for order in LIST_ORDERS[state.screen]]
+    names = [order.name for order in state.spec.orders]
     name = neighbor(names, list_sort(state, state.screen).order, step)
     return sort_list(state, name, reverse=False)
 

@@ -22,7 +22,7 @@ from nvitop.gui.render.buffer import CLASSIC
 from nvitop.gui.state.events import Effect, RingBell
 from nvitop.gui.state.keymap import HelpGroup, Keymap
 from nvitop.gui.state.problems import Tally
-from nvitop.gui.state.process_rows import JobKey, Line, TreeRow, devices_without_list, is_on
+from nvitop.gui.state.process_rows import JobKey, Line, Order, TreeRow, devices_without_list, is_on
 from nvitop.health import Finding
 from nvitop.sampling.types import (
     EMPTY_SAMPLE,
@@ -182,6 +182,8 @@ class ScreenSpec(NamedTuple):
     key_of: Callable[[Any], Hashable] | None = None
     #: Makes from the state and the lines a function that returns the rows of a line.
     heights: Callable[[AppState, Sequence[Any]], Callable[[Any], int]] = lambda *_: lambda _: 1
+    #: The ways to sort its lines, the default one first.
+    orders: tuple[Order, ...] = ()
     #: Whether it is drawn inside the frame that all lists share; see :attr:`AppState.inner`.
     is_framed: bool = False
     #: Called with the states before and after the screen is opened; ``None`` if it needs nothing.

@@ -124,9 +124,8 @@ def sorting(
 
 
 def _sort_bindings() -> Iterator[Binding]:
-    # The fleet adds orders of screens of its own.
-    for screen in (Screen.MAIN, Screen.USERS, Screen.PROBLEMS):
-        for each in LIST_ORDERS[screen]:
+    for screen, orders in LIST_ORDERS.items():
+        for each in orders:
             text, group = f'sort by {each.title}', f'{screen.value}-'
             if screen is Screen.MAIN:
                 text, group = f'sort by {each.describe(reverse=False)}', ''

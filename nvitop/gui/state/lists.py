@@ -25,8 +25,8 @@ _HEADING = 4
 
 
 # fmt: off
-#: Screen → its orders; the first one is the default.
-LIST_ORDERS: dict[Screen, tuple[Order, ...]] = {
+#: Screen of the monitor → its orders; the first one is the default.
+LIST_ORDERS: Mapping[Screen, tuple[Order, ...]] = {
     Screen.MAIN: process_rows.ORDERS,
     Screen.USERS: (
         Order('gpu-memory', 'g', 'MEM GiB', None),
@@ -50,30 +50,30 @@ LIST_ORDERS: dict[Screen, tuple[Order, ...]] = {
 
 
 def list_sort(state: AppState, screen: Screen) -> Sort:
-    return state.list_sorts.get(screen, Sort(LIST_ORDERS[screen][0].name))
+    return state.list_sorts.get(screen, Sort(state.program.screens[screen].orders[0].name))
 
 
 def sorted_lines(state: AppState, screen: Screen, lines: Iterable[Any]) -> tuple[Any, ...]:
     name, reverse = list_sort(state, screen)
-    return process_rows.in_order(lines, _order(screen, name), reverse=reverse)
+    return process_rows.in_order(lines, _order(state, screen, name), reverse=reverse)
 
 
 def order_arrow(state: AppState, screen: Screen) -> str:
     name, reverse = list_sort(state, screen)
-    return '▼' if _order(screen, name).is_descending != reverse else '▲'
+    return '▼' if _order(state, screen, name).is_descending != reverse else '▲'
 
 
 def order_title(state: AppState, screen: Screen) -> str:
-    return _order(screen, list_sort(state, screen).order).title
+    return _order(state, screen, list_sort(state, screen).order).title
 
 
-def _order(screen: Screen, name: str) -> Order:
-    return next(order for order in LIST_ORDERS[screen] if order.name == name)
+def _order(state: AppState, screen: Screen, name: str) -> Order:
+    return next(each for each in state.program.screens[screen].orders if each.name == name)
 
 
 def sort_list(state: AppState, order: str, *, reverse: bool) -> Result:
     screen = state.screen
-    found = _order(screen, order)
+    found = _order(state, screen, order)
     state = state._replace(list_sorts={**state.list_sorts, screen: Sort(order, reverse)})
     state = relist(state) if screen is Screen.MAIN else state
     return answer(state, 'key', f'Order: {found.describe(reverse=reverse)}'), ()

@@ -441,7 +441,7 @@ def is_on_line(state: AppState, event: MousePressed) -> bool:
 def click(state: AppState, event: MousePressed) -> Result:
     """Select a line. Elsewhere, clear the selection."""
     kind, value = event.hit
-    if kind == 'column' and state.screen in lists.LIST_ORDERS:
+    if kind == 'column' and state.spec.orders:
         sort = lists.list_sort(state, state.screen)
         return lists.sort_list(state, value, reverse=sort.order == value and not sort.reverse)
     if state.screen is Screen.MAIN:
