@@ -250,12 +250,12 @@ def names_text(names: Sequence[str]) -> str:
 
 def short_names(names: Sequence[str]) -> str:
     """Return the names of hosts, with numbers alone after the same letters: ``'gpu0007 0013'``."""
-    texts, before = [], ''
-    for name in names:
-        stem = _parts(name)[0]
-        texts.append(name[len(stem) :] if stem == before else name)
-        before = stem
-    return ' '.join(texts)
+    stems = [_parts(name)[0] for name in names]
+    texts = [
+        name[len(stem) :] if stem == before else name
+        for name, stem, before in zip(names, stems, ['', *stems])
+    ]
+    return printable(' '.join(texts))
 
 
 #: Prefixes of the filter.

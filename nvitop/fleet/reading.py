@@ -266,8 +266,9 @@ def _host_of_page(page: _Page, timestamp: float, now: float) -> FleetHost:
                 owners=tuple(words.owners),
             )
         )
-    age = max(0.0, now - sample.timestamp) if sample.timestamp else None
-    return page.host._replace(gpus=tuple(gpus), findings=_findings(page.findings)).aged(age)
+    age = 0.0 if sample.timestamp else None
+    host = page.host._replace(gpus=tuple(gpus), findings=_findings(page.findings), age_seconds=age)
+    return host.later(max(0.0, now - sample.timestamp))
 
 
 def _findings(words: Mapping[str, FaultSeverity]) -> tuple[FleetFinding, ...]:
@@ -330,7 +331,8 @@ def host_of_sample(name: str, sample: Sample, age_seconds: float) -> FleetHost:
         for device, gpu in _gpus(name, sample)
     ]
     marks = (SIMULATED,) if sample.simulated else ()
-    return FleetHost(name, 'ssh', tuple(gpus), findings=marks).aged(age_seconds)
+    host = FleetHost(name, 'ssh', tuple(gpus), findings=marks, age_seconds=0.0)
+    return host.later(age_seconds)
 
 
 def _uses(processes: Sequence[ProcessSample]) -> tuple[FleetUse, ...]:

@@ -186,17 +186,14 @@ class FleetHost(NamedTuple):
     #: The hosts folded into this line of the list, because all their GPUs are free.
     members: tuple[FleetHost, ...] = ()
 
-    def aged(self, seconds: float | None) -> FleetHost:
-        """Return it with the age of its values. Late ones do not say which GPUs are free now."""
-        gpus = self.gpus
-        if seconds is not None and seconds >= LATE_SECONDS:
-            gpus = tuple(gpu._replace(state='unknown') if gpu.is_free else gpu for gpu in gpus)
-        return self._replace(gpus=gpus, age_seconds=seconds)
-
     def later(self, seconds: float) -> FleetHost:
-        """Return it with values that are older by this time (seconds)."""
-        age = self.age_seconds
-        return self._replace(age_seconds=None if age is None else age + seconds)
+        """Return it with older values by this time. Late ones do not say which GPUs are free now."""
+        if self.age_seconds is None:
+            return self
+        age, gpus = self.age_seconds + seconds, self.gpus
+        if age >= LATE_SECONDS:
+            gpus = tuple(gpu._replace(state='unknown') if gpu.is_free else gpu for gpu in gpus)
+        return self._replace(gpus=gpus, age_seconds=age)
 
     @property
     def utilization_percent(self) -> float | None:

@@ -45,8 +45,8 @@ _GPUS_BELOW, _FACT_ROWS = 8, 2
 _SERVER_ROWS = 2
 #: Maximum number of ranges of hosts with free GPUs in the first line.
 _MAX_RANGES = 4
-#: Maximum number of names of hosts with problems, and width of one, in the first line.
-_MAX_NAMES, _NAME_WIDTH = 8, 20
+#: Maximum number of names of hosts with problems in the first line.
+_MAX_NAMES = 8
 #: Narrowest and widest column of hosts; cells for users on a narrow screen.
 _LEAST_NAME, _MOST_NAME = 8, 28
 #: Width of a report for other programs, which is not cut.
@@ -83,7 +83,7 @@ def _answer(fleet: FleetState, room: int) -> list[Item]:
     sums = fleet.sums
     problems = counted(sums.problems, 'problem') if sums.problems else 'no problems'
     free = _with_names(f'{sums.free_gpus:,} free', fleet.free_hosts, _MAX_RANGES, ', '.join)
-    wrong = _with_names(problems, fleet.problem_hosts, _MAX_NAMES, _short_names)
+    wrong = _with_names(problems, fleet.problem_hosts, _MAX_NAMES, short_names)
     others = [Item((f'{sums.held_gpus:,} held',), WARNING if sums.held_gpus else PLAIN, 2)]
     hidden = fleet.everything.problems - sums.problems
     if hidden > 0:
@@ -108,10 +108,6 @@ def _with_names(
     counts = range(min(most, len(names)), 0, -1)
     cut = ['' if count == len(names) else ' ..' for count in counts]
     return [*(f'{text}: {joined(names[:n])}{end}' for n, end in zip(counts, cut)), text]
-
-
-def _short_names(names: Sequence[str]) -> str:
-    return short_names([clip(safe(name), _NAME_WIDTH) for name in names])
 
 
 def _longest(forms: Sequence[str], room: int) -> str:
