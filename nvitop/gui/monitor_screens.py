@@ -18,7 +18,7 @@ from nvitop.gui.state.dialog import command_lines, note_lines
 from nvitop.gui.state.help_contents import help_lines, monitor_help
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.problems import problem_key
-from nvitop.gui.view.screens.environ import draw_environ, environ_lines, owner_lines
+from nvitop.gui.view.screens.environ import draw_environ, environ_lines, environ_margins
 from nvitop.gui.view.screens.help import draw_columns, draw_help, meaning_height
 from nvitop.gui.view.screens.main import draw_main_screen
 from nvitop.gui.view.screens.metrics import draw_metrics
@@ -160,7 +160,7 @@ ENVIRON = ScreenSpec(
     menu=('h', 'v', '/', 'n N', 'Left Right', 'q'),
     lines=lambda state: state.environ.variables or (),
     demand=main_demand,
-    margins=lambda state: (2 + len(owner_lines(state)), 0),
+    margins=environ_margins,
     texts=lambda state: _long_variables(state)[0],
     long_lines=_long_variables,
     prepare=begin_reading,

@@ -54,6 +54,11 @@ def owner_lines(state: AppState) -> list[tuple[str, str]]:
     return lines[: state.height // _OWNER_SHARE]
 
 
+def environ_margins(state: AppState) -> tuple[int, int]:
+    owners = len(owner_lines(state))
+    return (2 + owners if owners else 1), 0
+
+
 def _source_text(layer: Layer) -> str:
     text = f'from {_SOURCES.get(layer.source, layer.source)}'
     if layer.is_statement:
@@ -70,8 +75,11 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
     environ = state.environ
     layout = lines_layout(state)
     title, brief = (f'Environment of {which}{environ.pid}' for which in ('process ', ''))
-    draw_screen_title(buf, state, (title, brief), [[safe(environ.user)] if environ.user else []])
     owners = owner_lines(state)
+    notes = [[safe(environ.user)] if environ.user else []]
+    if environ.variables and not owners:
+        notes.insert(0, [_summary(state)])
+    draw_screen_title(buf, state, (title, brief), notes)
     longest = max((cell_width(safe(text)) for text, _ in owners), default=0)
     width = max(0, min(longest, buf.width - _SOURCE_WIDTH))
     best = '' if environ.owner is None else str(environ.owner.layer)
@@ -79,7 +87,7 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
         buf.write(1, y, clip(safe(text), width), PLAIN._replace(bold=text == best))
         x = 1 + width + 2
         buf.write(x, y, clip(safe(source), max(0, buf.width - x)), DIM)
-    if environ.variables:
+    if environ.variables and owners:
         draw_section(buf, 1 + len(owners), _summary(state))
     if environ.error or not environ.variables:
         text = 'Reading' if environ.variables is None else 'No environment variables'
