@@ -332,6 +332,17 @@ def test_number_of_other_problems_is_not_that_of_the_errors() -> None:
     )
 
 
+def test_fault_comes_before_the_advice_and_is_never_cut() -> None:
+    wrong = gpu(0, 'A', total_volatile_uncorrected_ecc_errors=3, power_usage_mw=1000)
+    for width, lines in ((40, 3), (50, 3), (50, 5)):
+        text = ' '.join(
+            line.strip('│ ') for line in panel(machine(wrong), width, lines).lines()[2:]
+        )
+        assert text.count('uncorrected memory errors') == text.count('uncor') == 1
+        assert text.index('uncor') < (text + 'Results').index('Results')
+        assert lines < 5 or 'Results' in text
+
+
 def test_unknown_user_and_unknown_severity_are_no_guess_and_no_warning() -> None:
     unreadable = gpu(3, 'A', gpu_utilization_percent=50)
     problem = Problem(unreadable.key, 'temperature', 'Unknown Error', 'error')

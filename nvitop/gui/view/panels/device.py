@@ -332,24 +332,29 @@ def _draw_facts_below(
     places = {each.column.name: each.x for each in columns}
     bar = places.get('memory_bar', right + 1) - 1
     text, style = _problem_that_fits(row, max(0, bar - left), max(0, end - left))
-    buf.write(left, area.y, text, style)
     # High rows without facts in their last line leave it empty, so that those of all GPUs look alike.
     room = area.height - 1 if area.height > 2 else area.height
     count = max([room, *map(len, facts.values())]) - 1
+    # A fault that would be cut is in full above the advice.
+    is_cut = row.is_wrong and row.finding is not None and text not in row.problem_forms
+    fault = row.problem_forms[-1] if is_cut and count > 0 else ''
+    buf.write(left, area.y, '' if fault else text, style)
     words: list[str] = []
     if row.others:
         words = [clip(f'also {", ".join(row.others)}', max(0, right - left))]
-    if row.advice and row.is_wrong:
+    if row.is_wrong and (row.advice or fault):
         brief = row.advice.partition('. ')[0]
         # Over the facts if there is no other way.
         for text, x in ((row.advice, left), (brief, left), (brief, places['state'])):
-            lines = _lines_of_sentences(text, right - x)
+            lines = [
+                line for each in (fault, text) for line in _lines_of_sentences(each, right - x)
+            ]
             if len(lines) <= count:
                 break
         words = [pad(line, right - x) for line in lines] + words
         left = x
     for y, line in enumerate(words[:count], area.y + 1):
-        buf.write(left, y, line, DIM)
+        buf.write(left, y, line, style if fault and y == area.y + 1 else DIM)
 
 
 def _model_of(row: GpuRow) -> tuple[str | None, bool, bool]:
