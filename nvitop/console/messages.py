@@ -41,7 +41,7 @@ def print_message(program: str, kind: Kind, text: str) -> None:
         print(message, file=sys.stderr)
 
 
-#: Yellow is too weak on a light background; this amber has enough contrast on any.
+#: Yellow is too weak on a light background; this amber is legible on light and dark ones.
 _YELLOW, _AMBER = '\033[33m', '\033[38;5;130m'
 #: Look of text in a report → its color and attributes.
 _LOOKS: dict[str, tuple[str | None, tuple[str, ...]]] = {
