@@ -6,7 +6,6 @@ from typing import Iterable, Tuple
 
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor_screens import MONITOR
-from nvitop.gui.state.actions import need_process, need_shown_process
 from nvitop.gui.state.app_state import AppState, Result, SignalDialog
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.events import (
@@ -18,6 +17,7 @@ from nvitop.gui.state.events import (
     KeyPressed,
     SampleArrived,
 )
+from nvitop.gui.state.needs import need_process, need_shown_process
 from nvitop.gui.state.update import update
 from nvitop.recording.events import RecordedEvent
 from nvitop.sampling.types import Demand, HostProcessSample, Origin, Sample

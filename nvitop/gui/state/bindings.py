@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Callable, Iterator
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state import actions, dialog, events, navigation
+from nvitop.gui.state import actions, dialog, events, navigation, needs
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import Binding, Keymap, Need
@@ -85,8 +85,10 @@ def _effect(effect: events.Effect) -> Callable[[AppState], Result]:
 
 def _signal(keys: tuple[str, ...], name: str, signal: str, hint: str) -> Binding:
     run = partial(dialog.ask_for_signal, signal=signal)
-    text, needs = f'{signal} to tagged or selected', (actions.need_target,)
-    return Binding(keys, name, run, text, _SIGNALS, PROCESS, hint=hint, needs=needs, is_signal=True)
+    text, need = f'{signal} to tagged or selected', needs.need_target
+    return Binding(
+        keys, name, run, text, _SIGNALS, PROCESS, hint=hint, needs=(need,), is_signal=True
+    )
 
 
 def _travel(
@@ -96,7 +98,7 @@ def _travel(
     amount: int,
     text: str,
     hint: str,
-    need: Need = actions.need_past,
+    need: Need = needs.need_past,
 ) -> Binding:
     run = partial(actions.travel, unit=unit, amount=amount)
     return Binding(keys, name, run, text, _NOT_HELP, _TIME, hint=hint, needs=(need,))
@@ -141,17 +143,17 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('q', 'Q', 'F10'), 'quit', actions.leave, 'quit and print a report', _MAIN, VIEW, hint='quit', leaves=True, hint_in=lambda state: 'back' if state.main.shows_page or state.behind or state.origin.is_chosen else 'quit'),
     *opening(('h', '?', 'F1'), Screen.HELP, 'this help', _NOT_HELP, 'help', name='help', group=VIEW),
     # moving
-    moving(('Up', 'k', 'Alt-k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous process, GPU or line', _LINES, hint='select', is_pointless=lambda state: navigation.has_selection(state) or actions.sleeps(state), hint_in=lambda state: 'other GPU' if navigation.moves_gpus(state) else 'select'),
+    moving(('Up', 'k', 'Alt-k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous process, GPU or line', _LINES, hint='select', is_pointless=lambda state: navigation.has_selection(state) or needs.sleeps(state), hint_in=lambda state: 'other GPU' if navigation.moves_gpus(state) else 'select'),
     moving(('Down', 'j', 'Alt-j'), 'select-next', partial(navigation.move_by_lines, step=1), 'next process, GPU or line', _LINES),
     moving(('Shift-Tab',), 'select-previous', partial(navigation.move_by_lines, step=-1), '', _LINES - _MAIN - _SIGNAL),
     moving(('Tab',), 'select-next', partial(navigation.move_by_lines, step=1), '', _LINES - _MAIN - _SIGNAL),
-    moving(('Tab',), 'next-device', partial(navigation.select_next_device, step=1), 'next GPU: its processes', _MAIN, hint='GPU', is_pointless=actions.sleeps),
+    moving(('Tab',), 'next-device', partial(navigation.select_next_device, step=1), 'next GPU: its processes', _MAIN, hint='GPU', is_pointless=needs.sleeps),
     moving(('Shift-Tab',), 'previous-device', partial(navigation.select_next_device, step=-1), 'select the previous GPU', _MAIN),
     moving(('0',), 'select-device-0', partial(navigation.select_by_index, index=0), 'select GPU 0 (1 to 9: others)', _MAIN),
     *(moving((digit,), f'select-device-{digit}', partial(navigation.select_by_index, index=int(digit)), '', _MAIN) for digit in '123456789'),
     moving(('Home',), 'select-first', partial(navigation.move_to, line=0), 'first line', _LINES),
     moving(('End', 'G'), 'select-last', partial(navigation.move_to, line=sys.maxsize), 'last line', _LINES),
-    moving(('PageUp', 'Ctrl-B'), 'scroll-up', partial(navigation.move_by_pages, step=-1), 'scroll up by a page', _LINES, hint='scroll', scrolls=True, is_pointless=actions.sees_all_lines),
+    moving(('PageUp', 'Ctrl-B'), 'scroll-up', partial(navigation.move_by_pages, step=-1), 'scroll up by a page', _LINES, hint='scroll', scrolls=True, is_pointless=needs.sees_all_lines),
     moving(('PageDown', 'Ctrl-F'), 'scroll-down', partial(navigation.move_by_pages, step=1), 'scroll down by a page', _LINES, scrolls=True),
     moving(('Ctrl-U',), 'half-page-up', partial(navigation.move_by_pages, step=-0.5), 'scroll up by half a page', _LINES, scrolls=True),
     moving(('Ctrl-D',), 'half-page-down', partial(navigation.move_by_pages, step=0.5), 'scroll down by half a page', _LINES, scrolls=True),
@@ -163,8 +165,8 @@ BINDINGS: tuple[Binding, ...] = (
     moving(('Ctrl-E', '$'), 'scroll-end', partial(navigation.move_sideways, steps=navigation.MAX_SCROLL), 'end of long lines', _WIDE),
     moving(('Esc',), 'clear', actions.clear, 'clear filter, selection, pause', _PROCESSES, hint='clear', is_pointless=lambda state: not (state.query or state.main.selected_device or navigation.tree_tags(state))),
     # processes
-    Binding(('Space',), 'tag', actions.tag, 'tag it, and go to the next', _PROCESSES, PROCESS, hint='tag', needs=(actions.need_taggable,), is_pointless=lambda state: current_line(state) is None),
-    Binding(('x',), 'tag-subtree', navigation.tag_subtree, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(actions.need_process,)),
+    Binding(('Space',), 'tag', actions.tag, 'tag it, and go to the next', _PROCESSES, PROCESS, hint='tag', needs=(needs.need_taggable,), is_pointless=lambda state: current_line(state) is None),
+    Binding(('x',), 'tag-subtree', navigation.tag_subtree, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(needs.need_process,)),
     _signal(('Ctrl-C', 'I'), 'interrupt', 'SIGINT', 'interrupt'),
     _signal(('T', 'F9'), 'terminate', 'SIGTERM', 'terminate'),
     _signal(('K',), 'kill', 'SIGKILL', 'kill'),
@@ -174,27 +176,27 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('Right', 'Tab'), 'next-signal', partial(dialog.next_signal, step=1), 'next signal', _SIGNAL, PROCESS),
     Binding(('p',), 'signal-parent', dialog.ask_about_parent, 'the parent of a zombie instead', _SIGNAL, PROCESS, hint='parent', needs=(dialog.need_parent,)),
     Binding(('n', 'N'), 'cancel', navigation.go_back, 'send nothing', _SIGNAL, PROCESS, leaves=True),
-    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter (user: gpu: pid: type: job:)', _PROCESSES | _USERS_AND_PROBLEMS, PROCESS, hint='filter', is_pointless=actions.sleeps),
-    Binding(('/', 'F3'), 'search', partial(open_field, purpose='search'), 'search while you type', _LINES - _SIGNAL, PROCESS, hint='search', is_pointless=actions.sleeps),
-    Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(actions.need_search,)),
-    Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(actions.need_search,)),
+    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter (user: gpu: pid: type: job:)', _PROCESSES | _USERS_AND_PROBLEMS, PROCESS, hint='filter', is_pointless=needs.sleeps),
+    Binding(('/', 'F3'), 'search', partial(open_field, purpose='search'), 'search while you type', _LINES - _SIGNAL, PROCESS, hint='search', is_pointless=needs.sleeps),
+    Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(needs.need_search,)),
+    Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(needs.need_search,)),
     # screens
     *opening(('t', 'F5'), Screen.TREE, 'tree of processes', _MAIN | _USERS, 'tree'),
-    *opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (actions.need_processes_here, actions.need_shown_process, actions.need_no_job)),
-    *opening(('Enter',), Screen.METRICS, 'process: graphs', _MAIN, 'graphs', (actions.need_process, actions.need_no_job), waits=True),
-    Binding(('Enter',), 'fold', navigation.turn_job, 'job: fold', _MAIN, PROCESS, hint='fold', needs=(actions.need_job,)),
-    Binding(('Enter',), 'show-page', navigation.toggle_page, 'GPU: page', _MAIN, SCREEN, hint='GPU page', needs=(actions.need_device,), waits=True, hint_in=lambda state: 'all GPUs' if state.main.shows_page else 'GPU page'),
+    *opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (needs.need_processes_here, needs.need_shown_process, needs.need_no_job)),
+    *opening(('Enter',), Screen.METRICS, 'process: graphs', _MAIN, 'graphs', (needs.need_process, needs.need_no_job), waits=True),
+    Binding(('Enter',), 'fold', navigation.turn_job, 'job: fold', _MAIN, PROCESS, hint='fold', needs=(needs.need_job,)),
+    Binding(('Enter',), 'show-page', navigation.toggle_page, 'GPU: page', _MAIN, SCREEN, hint='GPU page', needs=(needs.need_device,), waits=True, hint_in=lambda state: 'all GPUs' if state.main.shows_page else 'GPU page'),
     Binding(('u', 'U'), 'sum-by-owner', actions.sum_by_owner, 'sum by job, or by user', _USERS, SCREEN, hint='by job', hint_in=lambda state: 'by user' if state.sums_by_owner else 'by job'),
     *opening(('u', 'U'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
     *opening(('!',), Screen.PROBLEMS, 'problems and missing values', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
-    *opening(('V',), Screen.EVENTS, 'events of a recording', _NOT_HELP - {Screen.EVENTS}, 'events', (actions.need_recording,)),
+    *opening(('V',), Screen.EVENTS, 'events of a recording', _NOT_HELP - {Screen.EVENTS}, 'events', (needs.need_recording,)),
     *opening(('C', 'F2'), Screen.COLUMNS, 'choose the columns', _MAIN, 'columns'),
-    Binding(('v',), 'reveal', actions.toggle_secrets, 'show or hide secrets', _ENVIRON, SCREEN, hint='secrets', needs=(actions.need_secrets,)),
+    Binding(('v',), 'reveal', actions.toggle_secrets, 'show or hide secrets', _ENVIRON, SCREEN, hint='secrets', needs=(needs.need_secrets,)),
     Binding(('Space', 'Enter'), 'choose', actions.choose_column, 'show or hide the column', _COLUMNS, SCREEN, hint='show or hide'),
     Binding(('K', '<'), 'move-up', partial(actions.move_column, step=-1), 'move the column to the left', _COLUMNS, SCREEN, hint='move'),
     Binding(('J', '>'), 'move-down', partial(actions.move_column, step=1), 'move the column to the right', _COLUMNS, SCREEN, hint='move'),
     Binding(('Enter',), 'show-user', navigation.show_user, 'show the processes', _USERS, SCREEN, hint='processes'),
-    Binding(('Enter',), 'show-event', actions.show_event_time, 'go to the time of the event', frozenset({Screen.EVENTS}), SCREEN, hint='go there', needs=(actions.need_recording,)),
+    Binding(('Enter',), 'show-event', actions.show_event_time, 'go to the time of the event', frozenset({Screen.EVENTS}), SCREEN, hint='go there', needs=(needs.need_recording,)),
     Binding(('Enter',), 'show-device', navigation.show_device, 'go to the GPU', frozenset({Screen.PROBLEMS}), SCREEN, hint='go to GPU'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', ALL_SCREENS - _MAIN - _TREE, SCREEN, hint='back', leaves=True),
     Binding(('q', 'Q', 'F10'), 'back', navigation.go_back, '', _TREE, SCREEN, hint='back', leaves=True),
@@ -205,11 +207,11 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('H',), 'toggle-host', actions.toggle_host, 'hide or show the host', _MAIN, VIEW),
     Binding(('g',), 'next-graph', partial(actions.next_graph, step=1), 'next metric of the histories', _MAIN, VIEW),
     Binding(('Alt-g',), 'previous-graph', partial(actions.next_graph, step=-1), 'previous metric of histories', _MAIN, VIEW),
-    Binding(('J',), 'toggle-flat', actions.toggle_flat, 'processes by job or one by one', _MAIN, VIEW, hint='jobs', is_pointless=actions.sleeps),
+    Binding(('J',), 'toggle-flat', actions.toggle_flat, 'processes by job or one by one', _MAIN, VIEW, hint='jobs', is_pointless=needs.sleeps),
     Binding(('+', '='), 'longer-time', partial(actions.change_time, step=1), 'longer histories, up to 1h', _GRAPHS, VIEW, hint='time'),
     Binding(('-', '_'), 'shorter-time', partial(actions.change_time, step=-1), 'shorter histories', _GRAPHS, VIEW, hint='time'),
     Binding(('z',), 'freeze', actions.toggle_freeze, 'pause or resume', _NOT_HELP, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
-    Binding(('r', 'Ctrl-R'), 'refresh', actions.refresh, 'refresh, clear the selection', _NOT_HELP, VIEW, hint='wake', is_pointless=lambda state: not actions.sleeps(state)),
+    Binding(('r', 'Ctrl-R'), 'refresh', actions.refresh, 'refresh, clear the selection', _NOT_HELP, VIEW, hint='wake', is_pointless=lambda state: not needs.sleeps(state)),
     Binding(('F5',), 'refresh', actions.refresh, 'refresh', _NOT_HELP - _MAIN - _TREE - _USERS, VIEW),
     Binding(('Ctrl-L',), 'redraw', _effect(events.Redraw()), 'draw the screen again', ALL_SCREENS, VIEW),
     Binding(('L',), 'next-theme', actions.next_theme, 'next theme', _NOT_HELP, VIEW),
@@ -225,18 +227,18 @@ BINDINGS: tuple[Binding, ...] = (
     _travel(('}',), 'next-minute', 'seconds', 60, 'a minute ahead', 'minute'),
     _travel(('Alt-{',), 'previous-hour', 'seconds', -3600, 'an hour back', 'hour'),
     _travel(('Alt-}',), 'next-hour', 'seconds', 3600, 'an hour ahead', 'hour'),
-    Binding(('b',), 'go-to-time', partial(open_field, purpose='time'), 'go to a time: 14:05, -30m', _NOT_HELP, _TIME, hint='go to', needs=(actions.need_past,)),
+    Binding(('b',), 'go-to-time', partial(open_field, purpose='time'), 'go to a time: 14:05, -30m', _NOT_HELP, _TIME, hint='go to', needs=(needs.need_past,)),
     _travel(('B',), 'first-frame', 'end', -1, 'first sample', 'first'),
     _travel(('E',), 'last-frame', 'end', 1, 'last sample', 'last'),
-    _travel(('N',), 'previous-event', 'event', -1, 'previous event of a recording', 'event', actions.need_recording),
-    _travel(('n',), 'next-event', 'event', 1, 'next event of a recording', 'event', actions.need_recording),
-    _travel(('S',), 'faster', 'speed', 1, 'replay faster', 'speed', actions.need_recording),
-    _travel(('s',), 'slower', 'speed', -1, 'replay slower', 'speed', actions.need_recording),
+    _travel(('N',), 'previous-event', 'event', -1, 'previous event of a recording', 'event', needs.need_recording),
+    _travel(('n',), 'next-event', 'event', 1, 'next event of a recording', 'event', needs.need_recording),
+    _travel(('S',), 'faster', 'speed', 1, 'replay faster', 'speed', needs.need_recording),
+    _travel(('s',), 'slower', 'speed', -1, 'replay slower', 'speed', needs.need_recording),
     # sorting
     Binding((',', '<'), 'sort-previous', partial(actions.sort_by_neighbor, step=-1), 'sort by the previous column', _MAIN | _USERS_AND_PROBLEMS, SORT),
     Binding(('.', '>'), 'sort-next', partial(actions.sort_by_neighbor, step=1), 'sort by the next column', _MAIN | _USERS_AND_PROBLEMS, SORT),
     Binding(('R',), 'sort-reverse', actions.reverse_order, 'reverse the order', _MAIN | _USERS_AND_PROBLEMS, SORT),
-    Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'choose the order', _MAIN | _USERS_AND_PROBLEMS, SORT, hint='sort', shows_orders=True, is_pointless=actions.sleeps),
+    Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'choose the order', _MAIN | _USERS_AND_PROBLEMS, SORT, hint='sort', shows_orders=True, is_pointless=needs.sleeps),
     *_sort_bindings(),
     Binding(('M',), 'sort-by-gpu-memory', partial(sort_list, order='gpu_memory', reverse=False), 'sort by GPU memory, like top', _MAIN, SORT),
     Binding(('P',), 'sort-by-cpu-percent', partial(sort_list, order='cpu_percent', reverse=False), 'sort by %CPU, like top', _MAIN, SORT),

@@ -11,9 +11,9 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import TYPES
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, OWN, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, pad, wrap
-from nvitop.gui.state.actions import need_past, need_recording
 from nvitop.gui.state.app_state import AppState, Program
 from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup
+from nvitop.gui.state.needs import need_past, need_recording
 from nvitop.health import KINDS
 from nvitop.health.states import USED_PERCENT
 

@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.device_rows import device_rows
-from nvitop.gui.state import actions, dialog, events
+from nvitop.gui.state import actions, dialog, events, needs
 from nvitop.gui.state.app_state import (
     AppState,
     Result,
@@ -55,7 +55,7 @@ def _press(state: AppState, event: events.KeyPressed) -> Result:
     if state.field is not None:
         return press_in_field(state, state.field, key)
     keys = f'{state.prefix} {key}' if state.prefix else key
-    binding = actions.working_binding(state, keys, {}) or state.keymap.find(state.screen, keys)
+    binding = needs.working_binding(state, keys, {}) or state.keymap.find(state.screen, keys)
     if binding is None:
         if state.keymap.is_prefix(state.screen, keys):
             return state._replace(prefix=keys), ()
@@ -64,7 +64,7 @@ def _press(state: AppState, event: events.KeyPressed) -> Result:
     is_early = state.screen is Screen.MAIN and not state.sample.sequence
     if is_early and binding.waits:  # nothing is listed yet
         return state._replace(early=(*state.early, key)), ()
-    why = actions.unmet_need(state, binding)
+    why = needs.unmet_need(state, binding)
     if why:
         return refuse(state, why)
     state, effects = binding.run(state)
@@ -122,7 +122,7 @@ def _explain_unbound(state: AppState, prefix: str, key: str) -> Result:
     elsewhere = state.keymap.elsewhere(state.screen, key)
     bindings = [each for each in elsewhere if each.screens != {Screen.SIGNAL}]
     if state.view.readonly and bindings and all(binding.is_signal for binding in bindings):
-        return refuse(state, actions.unmet_need(state, bindings[0]))
+        return refuse(state, needs.unmet_need(state, bindings[0]))
     screens = frozenset().union(*(binding.screens - {Screen.SIGNAL} for binding in bindings))
     if screens:
         places = ', '.join(screen.value for screen in Screen if screen in screens)

@@ -11,11 +11,11 @@ from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import BADGE, DIM, ERROR, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
-from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.keymap import Need
 from nvitop.gui.state.lists import order_arrow, order_title
 from nvitop.gui.state.navigation import lines_layout
+from nvitop.gui.state.needs import working_binding
 from nvitop.gui.view.table import SORTED
 from nvitop.gui.view.text import KEY, badge, simulated_badge
 
