@@ -23,7 +23,7 @@ from nvitop.gui.state.app_state import (
 )
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment
 from nvitop.gui.state.lists import list_sort, panel_rows, process_lines, relist, sort_list
-from nvitop.gui.state.problems import Tally, count_problems
+from nvitop.gui.state.problems import Tally, count_problems, problem_lines
 from nvitop.health import findings
 
 #: Minutes shown by the width of a history; 0: two seconds per cell.
@@ -314,7 +314,8 @@ def show_past(state: AppState, event: events.PastShown) -> AppState:
         return relist(state._replace(frozen=None)) if state.frozen is not None else state
     found = findings(sample)
     problems = count_problems((), sample.problems, sample.timestamp, found)
-    tally = Tally(problems, found, ((sample.monotonic, sample.cost),))
+    costs = ((sample.monotonic, sample.cost),)
+    tally = Tally(problems, found, costs, problem_lines(problems))
     until = state.sample.monotonic if state.frozen is None else state.frozen.until
     # A kept sample may be older than the look-up of owners.
     owners = {process.key[:2]: process.owner for process in state.sample.processes}

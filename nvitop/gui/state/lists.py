@@ -16,7 +16,7 @@ from nvitop.gui.model.table import Placed, place
 from nvitop.gui.render.buffer import Cells
 from nvitop.gui.state import process_rows
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, answer
-from nvitop.gui.state.problems import ProblemCount, missing_values, problem_lines
+from nvitop.gui.state.problems import ProblemCount, missing_values
 from nvitop.gui.state.process_rows import Order
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
@@ -272,7 +272,7 @@ def listed_users(state: AppState) -> tuple[process_rows.Group, ...]:
 
 
 def listed_problems(state: AppState) -> tuple[ProblemCount, ...]:
-    found = problem_lines(state.shown_tally.problems)
+    found = state.shown_tally.lines
     lines = sorted_lines(state, Screen.PROBLEMS, [line for line in found if line.is_failure])
     lines = (*lines, *missing_values(found))
     words = state.problem_query.split()

@@ -69,6 +69,8 @@ class Tally(NamedTuple):
     found: tuple[Finding, ...] = ()
     #: Costs of the last samples, oldest first, with their times on the monotonic clock.
     costs: tuple[tuple[float, Cost], ...] = ()
+    #: The problems as lines of their screen, made once per sample.
+    lines: tuple[ProblemCount, ...] = ()
 
 
 #: Words of a finding about single values → kind of the problems of these values, which it explains.

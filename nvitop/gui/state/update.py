@@ -20,7 +20,7 @@ from nvitop.gui.state.app_state import (
 from nvitop.gui.state.input_line import append_text, change_line, press_in_field
 from nvitop.gui.state.lists import relist
 from nvitop.gui.state.navigation import click, go_back, is_double, is_on_line, scroll, select_folded
-from nvitop.gui.state.problems import MAX_COSTS, Tally, count_problems, note_problem
+from nvitop.gui.state.problems import MAX_COSTS, Tally, count_problems, note_problem, problem_lines
 from nvitop.health import findings
 
 _OUTCOMES = {
@@ -159,7 +159,7 @@ def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
     after = state._replace(
         sample=sample,
         origin=event.origin,
-        tally=Tally(problems, found, costs),
+        tally=Tally(problems, found, costs, problem_lines(problems)),
         gpu_times=event.gpu_times,
         gpu_times_since=event.gpu_times_since,
         events=event.events,
@@ -197,7 +197,7 @@ def _show_outcome(state: AppState, event: events.SignalSent) -> AppState:
     def noted(tally: Tally) -> Tally:
         pid, now = event.key.pid, state.timestamp
         problems = note_problem(tally.problems, pid, event.signal, outcome, now)
-        return tally._replace(problems=problems)
+        return tally._replace(problems=problems, lines=problem_lines(problems))
 
     # While the display is frozen, both problem lists get it.
     frozen = state.frozen and state.frozen._replace(tally=noted(state.frozen.tally))
