@@ -164,7 +164,7 @@ class Task:
     def cpu(self, t: float) -> float | None:
         """CPU usage in percent of one CPU; :data:`None`: that of its child."""
         cpu = self.spec.cpu
-        return None if cpu is None else max(0.0, cpu.value(t))
+        return None if cpu is None else max(0.0, float(cpu.value(t)))
 
     def cpu_seconds(self, start: float, stop: float) -> float:
         cpu = self.spec.cpu
