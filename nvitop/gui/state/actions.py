@@ -22,7 +22,7 @@ from nvitop.gui.state.app_state import (
     withdraw_notice,
 )
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment
-from nvitop.gui.state.lists import list_sort, panel_rows, process_lines, relist, sort_list
+from nvitop.gui.state.lists import list_sort, panel_rows, relist, sort_list
 from nvitop.gui.state.problems import Tally, count_problems, problem_lines
 from nvitop.health import findings
 
@@ -224,19 +224,6 @@ def clear(state: AppState) -> Result:
     if state.frozen is not None:
         return toggle_freeze(state)
     return leave(state) if state.origin.is_chosen else (state, ())
-
-
-def tag(state: AppState) -> Result:
-    """Tag or untag the process or job, the first one if none is selected, and go to the next."""
-    if not navigation.selected_processes(state):
-        state = navigation.go_to_line(state, 0)
-    tagged = navigation.toggle_tag(state)
-    if state.screen is not Screen.MAIN or state.job is None:
-        return navigation.move_by_lines(tagged, 1)[0], ()
-    line = navigation.current_line(state) or 0
-    rest = process_lines(state)[line + 1 :]
-    after = (i for i, each in enumerate(rest, line + 1) if each.job is None or each.is_job)
-    return navigation.go_to_line(tagged, next(after, line)), ()
 
 
 def toggle_mouse(state: AppState) -> Result:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Callable, Iterator
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state import actions, dialog, events, navigation, needs
+from nvitop.gui.state import actions, dialog, events, navigation, needs, tags
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import Binding, Keymap, Need
@@ -163,10 +163,10 @@ BINDINGS: tuple[Binding, ...] = (
     moving(('Right', 'Alt-l'), 'scroll-right', partial(navigation.move_sideways, steps=1), 'scroll long lines to the right', _WIDE),
     moving(('Ctrl-A', '^'), 'scroll-begin', partial(navigation.move_sideways, steps=-navigation.MAX_SCROLL), 'beginning of long lines', _WIDE),
     moving(('Ctrl-E', '$'), 'scroll-end', partial(navigation.move_sideways, steps=navigation.MAX_SCROLL), 'end of long lines', _WIDE),
-    moving(('Esc',), 'clear', actions.clear, 'clear filter, selection, pause', _PROCESSES, hint='clear', is_pointless=lambda state: not (state.query or state.main.selected_device or navigation.tree_tags(state))),
+    moving(('Esc',), 'clear', actions.clear, 'clear filter, selection, pause', _PROCESSES, hint='clear', is_pointless=lambda state: not (state.query or state.main.selected_device or tags.tree_tags(state))),
     # processes
-    Binding(('Space',), 'tag', actions.tag, 'tag it, and go to the next', _PROCESSES, PROCESS, hint='tag', needs=(needs.need_taggable,), is_pointless=lambda state: current_line(state) is None),
-    Binding(('x',), 'tag-subtree', navigation.tag_subtree, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(needs.need_process,)),
+    Binding(('Space',), 'tag', tags.tag, 'tag it, and go to the next', _PROCESSES, PROCESS, hint='tag', needs=(needs.need_taggable,), is_pointless=lambda state: current_line(state) is None),
+    Binding(('x',), 'tag-subtree', tags.tag_subtree, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(needs.need_process,)),
     _signal(('Ctrl-C', 'I'), 'interrupt', 'SIGINT', 'interrupt'),
     _signal(('T', 'F9'), 'terminate', 'SIGTERM', 'terminate'),
     _signal(('K',), 'kill', 'SIGKILL', 'kill'),

@@ -12,7 +12,7 @@ from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state import lists
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, refuse
 from nvitop.gui.state.events import MousePressed, MouseScrolled, RingBell, Travel
-from nvitop.gui.state.process_rows import job_key, subtree
+from nvitop.gui.state.process_rows import job_key
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 
 
@@ -202,45 +202,6 @@ def clear_selection(state: AppState) -> AppState:
         main=state.main._replace(tagged=frozenset()),
         tagged_hosts=frozenset(),
     )
-
-
-def tree_tags(state: AppState) -> frozenset[tuple[int, float]]:
-    return state.tagged_hosts | {key[:2] for key in state.main.tagged}
-
-
-def toggle_tag(state: AppState) -> AppState:
-    """Tag or untag the selected process, if it is listed."""
-    if state.screen is Screen.TREE:
-        index = current_line(state)
-        return state if index is None else _toggle_tags(state, {state.tree_rows[index].key})
-    keys = {
-        process.key for process in selected_processes(state) if isinstance(process, ProcessSample)
-    }
-    tagged = state.main.tagged
-    tagged = tagged - keys if keys <= tagged else tagged | keys
-    return state._replace(main=state.main._replace(tagged=tagged))
-
-
-def tag_subtree(state: AppState) -> Result:
-    """Tag the selected process of the tree and all its descendants, or untag them all."""
-    index = current_line(state)
-    if index is None:
-        return state, ()
-    return _toggle_tags(state, {row.key for row in subtree(state.tree_rows, index)}), ()
-
-
-def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:
-    """Tag processes of the tree on all their devices; untag them if all are tagged."""
-    on_devices = frozenset(
-        process.key for process in state.shown.processes if process.key[:2] in keys
-    )
-    if keys <= tree_tags(state):
-        main = state.main.tagged - on_devices
-        hosts = state.tagged_hosts - keys
-    else:
-        main = state.main.tagged | on_devices
-        hosts = state.tagged_hosts | (keys - {key[:2] for key in on_devices})
-    return state._replace(main=state.main._replace(tagged=main), tagged_hosts=hosts)
 
 
 def select_device(state: AppState, key: DeviceKey | None) -> AppState:

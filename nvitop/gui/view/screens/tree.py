@@ -12,8 +12,9 @@ from nvitop.gui.render.theme import DIM, TAGGED, Style
 from nvitop.gui.render.width import clip_scrolled
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import tree_columns, uses_of_devices
-from nvitop.gui.state.navigation import lines_layout, shown_scroll_x, tree_tags
+from nvitop.gui.state.navigation import lines_layout, shown_scroll_x
 from nvitop.gui.state.process_rows import TreeRow, total_of
+from nvitop.gui.state.tags import tree_tags
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.panels.process import TAG, empty_message, row_style, unknown_note
 from nvitop.gui.view.screens.main import limits_of

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Tags of processes, to which a signal is sent."""
+
+from __future__ import annotations
+
+from nvitop.gui.model.choices import Screen
+from nvitop.gui.state import navigation
+from nvitop.gui.state.app_state import AppState, Result
+from nvitop.gui.state.lists import process_lines
+from nvitop.gui.state.process_rows import subtree
+from nvitop.sampling.types import ProcessSample
+
+
+def tree_tags(state: AppState) -> frozenset[tuple[int, float]]:
+    return state.tagged_hosts | {key[:2] for key in state.main.tagged}
+
+
+def _toggle_tag(state: AppState) -> AppState:
+    """Tag or untag the selected process, if it is listed."""
+    if state.screen is Screen.TREE:
+        index = navigation.current_line(state)
+        return state if index is None else _toggle_tags(state, {state.tree_rows[index].key})
+    keys = {
+        process.key
+        for process in navigation.selected_processes(state)
+        if isinstance(process, ProcessSample)
+    }
+    tagged = state.main.tagged
+    tagged = tagged - keys if keys <= tagged else tagged | keys
+    return state._replace(main=state.main._replace(tagged=tagged))
+
+
+def tag_subtree(state: AppState) -> Result:
+    """Tag the selected process of the tree and all its descendants, or untag them all."""
+    index = navigation.current_line(state)
+    if index is None:
+        return state, ()
+    return _toggle_tags(state, {row.key for row in subtree(state.tree_rows, index)}), ()
+
+
+def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:
+    """Tag processes of the tree on all their devices; untag them if all are tagged."""
+    on_devices = frozenset(
+        process.key for process in state.shown.processes if process.key[:2] in keys
+    )
+    if keys <= tree_tags(state):
+        main = state.main.tagged - on_devices
+        hosts = state.tagged_hosts - keys
+    else:
+        main = state.main.tagged | on_devices
+        hosts = state.tagged_hosts | (keys - {key[:2] for key in on_devices})
+    return state._replace(main=state.main._replace(tagged=main), tagged_hosts=hosts)
+
+
+def tag(state: AppState) -> Result:
+    """Tag or untag the process or job, the first one if none is selected, and go to the next."""
+    if not navigation.selected_processes(state):
+        state = navigation.go_to_line(state, 0)
+    tagged = _toggle_tag(state)
+    if state.screen is not Screen.MAIN or state.job is None:
+        return navigation.move_by_lines(tagged, 1)[0], ()
+    line = navigation.current_line(state) or 0
+    rest = process_lines(state)[line + 1 :]
+    after = (i for i, each in enumerate(rest, line + 1) if each.job is None or each.is_job)
+    return navigation.go_to_line(tagged, next(after, line)), ()
