@@ -11,13 +11,14 @@ from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state import lists
-from nvitop.gui.state.actions import begin_reading, columns_in_order, select_event
+from nvitop.gui.state.actions import begin_reading, columns_in_order
 from nvitop.gui.state.app_state import AppState, ListPosition, Program, Result, ScreenSpec
 from nvitop.gui.state.bindings import USUAL
 from nvitop.gui.state.dialog import command_lines, note_lines
 from nvitop.gui.state.help_contents import help_lines, monitor_help
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.problems import problem_key
+from nvitop.gui.state.time_travel import select_event
 from nvitop.gui.view.screens.environ import draw_environ, environ_lines, environ_margins
 from nvitop.gui.view.screens.help import draw_columns, draw_help, meaning_height
 from nvitop.gui.view.screens.main import draw_main_screen

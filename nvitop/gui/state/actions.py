@@ -1,30 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""What keys do, except moving: appearance, columns, environment, sorting, and other times."""
+"""What keys do, except moving: appearance, columns, environment, and sorting."""
 
 from __future__ import annotations
 
 from nvitop.basics.metrics import METRICS_BY_NAME
-from nvitop.basics.units import format_time, parse_time
 from nvitop.gui.model.choices import GRAPHS, Screen, neighbor
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.main_rows import least_height_of_full
 from nvitop.gui.render.buffer import CLASSIC
 from nvitop.gui.render.theme import THEMES
-from nvitop.gui.state import events, navigation
-from nvitop.gui.state.app_state import (
-    AppState,
-    EnvironState,
-    Frozen,
-    ListPosition,
-    Result,
-    answer,
-    refuse,
-    withdraw_notice,
-)
+from nvitop.gui.state import events, navigation, time_travel
+from nvitop.gui.state.app_state import AppState, EnvironState, ListPosition, Result, answer, refuse
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment
 from nvitop.gui.state.lists import list_sort, panel_rows, relist, sort_list
-from nvitop.gui.state.problems import Tally, count_problems, problem_lines
-from nvitop.health import findings
 
 #: Minutes shown by the width of a history; 0: two seconds per cell.
 TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
@@ -222,7 +210,7 @@ def clear(state: AppState) -> Result:
     if state.screen is Screen.TREE:
         return navigation.go_back(state)
     if state.frozen is not None:
-        return toggle_freeze(state)
+        return time_travel.toggle_freeze(state)
     return leave(state) if state.origin.is_chosen else (state, ())
 
 
@@ -247,68 +235,3 @@ def sum_by_owner(state: AppState) -> Result:
     """Sum up by owner on the users screen, or by user again."""
     by_owner = not state.sums_by_owner
     return state._replace(sums_by_owner=by_owner).at(ListPosition()), ()
-
-
-# Other times: a frozen display, a recording, and the samples that the monitor keeps.
-
-
-def toggle_freeze(state: AppState) -> Result:
-    """Freeze the display, or show the latest sample again; pause or run a replay."""
-    if not state.origin.is_live:
-        return state, (events.Travel('pause', 0.0),)
-    if state.frozen is not None:
-        return relist(state._replace(frozen=None)), ()
-    return state._replace(frozen=Frozen(state.sample, state.tally, state.sample.monotonic)), ()
-
-
-def travel(state: AppState, unit: str, amount: float) -> Result:
-    return withdraw_notice(state, 'Time'), (events.Travel(unit, amount),)
-
-
-def show_event_time(state: AppState) -> Result:
-    """Show the time of the event in the current line, at which the replay stands still."""
-    if not state.events:
-        return state, ()
-    event = state.events[navigation.current_line(state) or 0]
-    state = state._replace(screen=Screen.MAIN, behind=(Screen.MAIN, Screen.EVENTS))
-    state = answer(state, 'Time', f'Time: {format_time(event.time)} {event.text}')
-    return state, (events.Travel('time', event.time),)
-
-
-def select_event(_: AppState, state: AppState) -> Result:
-    """Begin the list of events at the last one up to the time on the screen, which stands still."""
-    past = [event for event in state.events if event.time < state.shown.timestamp + 0.001]
-    return state.at(ListPosition(cursor=max(0, len(past) - 1))), (events.Travel('pause', 1.0),)
-
-
-def go_to_time(state: AppState, text: str) -> Result:
-    if not text.strip():
-        return state._replace(field=None), ()
-    try:
-        moment = parse_time(text, state.shown.timestamp, same_day=not state.origin.is_live)
-    except ValueError as error:
-        reason = str(error)
-        return refuse(state, f'{reason[0].upper()}{reason[1:]}', subject='Time')
-    return travel(state._replace(field=None), 'time', moment)
-
-
-def show_past(state: AppState, event: events.PastShown) -> AppState:
-    """Freeze the display at a kept sample, or show the latest one again."""
-    sample = event.sample
-    if event.message:
-        state = answer(state, 'Time', f'Time: {event.message}')
-    if sample is None:
-        return relist(state._replace(frozen=None)) if state.frozen is not None else state
-    found = findings(sample)
-    problems = count_problems((), sample.problems, sample.timestamp, found)
-    costs = ((sample.monotonic, sample.cost),)
-    tally = Tally(problems, found, costs, problem_lines(problems))
-    until = state.sample.monotonic if state.frozen is None else state.frozen.until
-    # A kept sample may be older than the look-up of owners.
-    owners = {process.key[:2]: process.owner for process in state.sample.processes}
-    processes = tuple(
-        process._replace(owner=owners.get(process.key[:2]) or process.owner)
-        for process in sample.processes
-    )
-    sample = sample._replace(processes=processes)
-    return relist(state._replace(frozen=Frozen(sample, tally, until)))

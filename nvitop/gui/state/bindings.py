@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Callable, Iterator
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state import actions, dialog, events, navigation, needs, tags
+from nvitop.gui.state import actions, dialog, events, navigation, needs, tags, time_travel
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import Binding, Keymap, Need
@@ -100,7 +100,7 @@ def _travel(
     hint: str,
     need: Need = needs.need_past,
 ) -> Binding:
-    run = partial(actions.travel, unit=unit, amount=amount)
+    run = partial(time_travel.travel, unit=unit, amount=amount)
     return Binding(keys, name, run, text, _NOT_HELP, _TIME, hint=hint, needs=(need,))
 
 
@@ -196,7 +196,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('K', '<'), 'move-up', partial(actions.move_column, step=-1), 'move the column to the left', _COLUMNS, SCREEN, hint='move'),
     Binding(('J', '>'), 'move-down', partial(actions.move_column, step=1), 'move the column to the right', _COLUMNS, SCREEN, hint='move'),
     Binding(('Enter',), 'show-user', navigation.show_user, 'show the processes', _USERS, SCREEN, hint='processes'),
-    Binding(('Enter',), 'show-event', actions.show_event_time, 'go to the time of the event', frozenset({Screen.EVENTS}), SCREEN, hint='go there', needs=(needs.need_recording,)),
+    Binding(('Enter',), 'show-event', time_travel.show_event_time, 'go to the time of the event', frozenset({Screen.EVENTS}), SCREEN, hint='go there', needs=(needs.need_recording,)),
     Binding(('Enter',), 'show-device', navigation.show_device, 'go to the GPU', frozenset({Screen.PROBLEMS}), SCREEN, hint='go to GPU'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', ALL_SCREENS - _MAIN - _TREE, SCREEN, hint='back', leaves=True),
     Binding(('q', 'Q', 'F10'), 'back', navigation.go_back, '', _TREE, SCREEN, hint='back', leaves=True),
@@ -210,7 +210,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('J',), 'toggle-flat', actions.toggle_flat, 'processes by job or one by one', _MAIN, VIEW, hint='jobs', is_pointless=needs.sleeps),
     Binding(('+', '='), 'longer-time', partial(actions.change_time, step=1), 'longer histories, up to 1h', _GRAPHS, VIEW, hint='time'),
     Binding(('-', '_'), 'shorter-time', partial(actions.change_time, step=-1), 'shorter histories', _GRAPHS, VIEW, hint='time'),
-    Binding(('z',), 'freeze', actions.toggle_freeze, 'pause or resume', _NOT_HELP, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
+    Binding(('z',), 'freeze', time_travel.toggle_freeze, 'pause or resume', _NOT_HELP, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
     Binding(('r', 'Ctrl-R'), 'refresh', actions.refresh, 'refresh, clear the selection', _NOT_HELP, VIEW, hint='wake', is_pointless=lambda state: not needs.sleeps(state)),
     Binding(('F5',), 'refresh', actions.refresh, 'refresh', _NOT_HELP - _MAIN - _TREE - _USERS, VIEW),
     Binding(('Ctrl-L',), 'redraw', _effect(events.Redraw()), 'draw the screen again', ALL_SCREENS, VIEW),

@@ -7,7 +7,6 @@ import re
 
 from nvitop.basics.text import contains, filter_words, split_word
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state.actions import go_to_time
 from nvitop.gui.state.app_state import (
     AppState,
     ListPosition,
@@ -20,6 +19,7 @@ from nvitop.gui.state.app_state import (
 from nvitop.gui.state.lists import process_lines, relist, uses_of_devices
 from nvitop.gui.state.navigation import current_line, go_to_line, lines_layout
 from nvitop.gui.state.process_rows import matches, matches_host_process, parse_query
+from nvitop.gui.state.time_travel import go_to_time
 
 #: Maximum number of characters.
 MAX_LENGTH = 200

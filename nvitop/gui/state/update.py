@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.device_rows import device_rows
-from nvitop.gui.state import actions, dialog, events, needs
+from nvitop.gui.state import actions, dialog, events, needs, time_travel
 from nvitop.gui.state.app_state import (
     AppState,
     Result,
@@ -78,7 +78,7 @@ def _click(state: AppState, event: events.MousePressed) -> Result:
     if event.hit[0] == 'keys':
         return _press_all(state, event.hit[1])
     if event.hit[0] == 'time':
-        return actions.travel(state, 'time', event.hit[1])
+        return time_travel.travel(state, 'time', event.hit[1])
     key = ''
     if state.dialog is None:  # a click on a target confirms nothing
         is_line = is_on_line(state, event)
@@ -218,7 +218,7 @@ _HANDLERS: dict[type, Callable[[AppState, Any], Result]] = {
         lambda state, event: actions.set_theme(state._replace(colors=event.colors), state.theme)
     ),
     events.BackgroundReported: actions.report_background,
-    events.PastShown: _only_state(actions.show_past),
+    events.PastShown: _only_state(time_travel.show_past),
     events.ClockTicked: _only_state(_set_clocks),
     events.FrameDrawn: _only_state(lambda state, event: dialog.note_drawn(state, event.monotonic)),
     events.InputAwaited: _only_state(lambda state, event: dialog.await_answer(state, event.since)),
