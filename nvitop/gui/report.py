@@ -158,12 +158,12 @@ def draw_report(
             left_out.add('owner')
     listed = ProcessView(
         lines,
-        tuple(name for name in view.columns if name not in left_out),
-        widths,
-        len(sample.processes) if sample.sequence else None,
-        0 if is_full or view.flat else len(blocks),
-        len(processes),
-        Limits(wanted),
+        columns=tuple(name for name in view.columns if name not in left_out),
+        widths=widths,
+        total=len(sample.processes) if sample.sequence else None,
+        jobs=0 if is_full or view.flat else len(blocks),
+        processes=len(processes),
+        limits=Limits(wanted),
         is_report=True,
     )
     draw_panels(buf, panel, sample, DeviceView(sample), listed, len(tops))

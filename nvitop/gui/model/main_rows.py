@@ -85,9 +85,9 @@ def main_rows(
         if height >= least_height_of_full(rows):
             host = int(view.show_host and full < most)
             return MainRows(full, host, room - full - host, Folded(tuple(rows)), is_full=True)
-    is_alone, status = len(rows) == 1, rows[0].device.status
-    is_asleep = is_alone and status == 'asleep'
-    has_metrics = is_alone and status == 'ok' and (is_page or view.mode != 'compact')
+    has_one_gpu, status = len(rows) == 1, rows[0].device.status
+    is_asleep = has_one_gpu and status == 'asleep'
+    has_metrics = has_one_gpu and status == 'ok' and (is_page or view.mode != 'compact')
     shown, fact_rows = Folded(tuple(rows)), 0
     if has_metrics:
         count = len(metrics_of(rows[0].device, is_page=is_page))

@@ -43,28 +43,28 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
     selected = None if hidden_by_filter(state) else state.selected
     shown = DeviceView(
         sample,
-        ruler_of(state, history),
-        main.graphs,
+        ruler=ruler_of(state, history),
+        graphs=main.graphs,
         # The page of a device has no other one to tell it from.
-        None if main.shows_page else main.selected_device,
-        None if selected is None else selected.device,
-        state.device_widths,
+        selected=None if main.shows_page else main.selected_device,
+        marked=None if selected is None else selected.device,
+        widths=state.device_widths,
     )
     has_foreign = any(row.status == 'foreign' for row in state.rows)
     listed = ProcessView(
         process_lines(state),
-        state.view.columns,
-        state.widths,
-        len(sample.processes) if sample.sequence else None,
-        0 if state.view.flat else len(state.blocks),
-        len(state.rows),
-        limits_of(state),
-        state.sort,
-        state.job or selected,
-        main.tagged,
-        lines_layout(state).scroll_y,
-        shown_scroll_x(state),
-        (Item(_FOREIGN, Style(Role.WARNING), 2),) if has_foreign else (),
+        columns=state.view.columns,
+        widths=state.widths,
+        total=len(sample.processes) if sample.sequence else None,
+        jobs=0 if state.view.flat else len(state.blocks),
+        processes=len(state.rows),
+        limits=limits_of(state),
+        sort=state.sort,
+        selected=state.job or selected,
+        tagged=main.tagged,
+        scroll_y=lines_layout(state).scroll_y,
+        scroll_x=shown_scroll_x(state),
+        notes=(Item(_FOREIGN, Style(Role.WARNING), 2),) if has_foreign else (),
         searched=state.searched_words,
     )
     draw_panels(buf, panel, sample, shown, listed)
