@@ -42,8 +42,8 @@ _SHARED = frozenset(
 )
 # fmt: off
 _BINDINGS: tuple[Binding, ...] = (
-    Binding(('q', 'Q', 'F10'), 'quit', actions.leave, 'quit', _HOSTS, VIEW, hint='quit', leaves=True),
-    Binding(('Ctrl-C',), 'quit', actions.leave, '', _ALL, VIEW, leaves=True),
+    Binding(('q', 'Q', 'F10'), 'quit', navigation.leave, 'quit', _HOSTS, VIEW, hint='quit', leaves=True),
+    Binding(('Ctrl-C',), 'quit', navigation.leave, '', _ALL, VIEW, leaves=True),
     *opening(('h', '?', 'F1'), Screen.HELP, 'this help', _ALL - {Screen.HELP}, 'help', name='help', group=VIEW),
     Binding(('z',), 'freeze', fleet_state.toggle_freeze, 'pause or resume', _VALUES, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
     Binding(('r', 'Ctrl-R', 'F5'), 'refresh', lambda state: (state, (Refresh(), Redraw())), 'refresh', _ALL, VIEW),

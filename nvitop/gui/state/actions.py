@@ -167,15 +167,6 @@ def toggle_secrets(state: AppState) -> Result:
     return state._replace(environ=environ), ()
 
 
-def leave(state: AppState) -> Result:
-    """Leave the page of a device, else return to the list of events, else leave the monitor."""
-    if state.main.shows_page:
-        return navigation.toggle_page(state)
-    if state.screen is Screen.MAIN and state.behind:
-        return navigation.go_back(state)
-    return state, (events.Quit(),)
-
-
 def open_sort_menu(state: AppState) -> Result:
     return state._replace(prefix=state.keymap.sort_prefix(state.screen)), ()
 
@@ -211,7 +202,7 @@ def clear(state: AppState) -> Result:
         return navigation.go_back(state)
     if state.frozen is not None:
         return time_travel.toggle_freeze(state)
-    return leave(state) if state.origin.is_chosen else (state, ())
+    return navigation.leave(state) if state.origin.is_chosen else (state, ())
 
 
 def toggle_mouse(state: AppState) -> Result:

@@ -140,7 +140,7 @@ def _sort_bindings() -> Iterator[Binding]:
 #: All keys. If several bindings have the same key on a screen, the first whose needs are met counts.
 BINDINGS: tuple[Binding, ...] = (
     # leaving
-    Binding(('q', 'Q', 'F10'), 'quit', actions.leave, 'quit and print a report', _MAIN, VIEW, hint='quit', leaves=True, hint_in=lambda state: 'back' if state.main.shows_page or state.behind or state.origin.is_chosen else 'quit'),
+    Binding(('q', 'Q', 'F10'), 'quit', navigation.leave, 'quit and print a report', _MAIN, VIEW, hint='quit', leaves=True, hint_in=lambda state: 'back' if state.main.shows_page or state.behind or state.origin.is_chosen else 'quit'),
     *opening(('h', '?', 'F1'), Screen.HELP, 'this help', _NOT_HELP, 'help', name='help', group=VIEW),
     # moving
     moving(('Up', 'k', 'Alt-k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous process, GPU or line', _LINES, hint='select', is_pointless=lambda state: navigation.has_selection(state) or needs.sleeps(state), hint_in=lambda state: 'other GPU' if navigation.moves_gpus(state) else 'select'),

@@ -11,7 +11,7 @@ from nvitop.gui.render.buffer import Rect
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state import lists
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, refuse
-from nvitop.gui.state.events import MousePressed, MouseScrolled, RingBell, Travel
+from nvitop.gui.state.events import MousePressed, MouseScrolled, Quit, RingBell, Travel
 from nvitop.gui.state.process_rows import job_key
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 
@@ -385,6 +385,15 @@ def go_back(state: AppState) -> Result:
 
 #: Maximum time (seconds) between the clicks of a double click.
 DOUBLE_CLICK_SECONDS = 0.4
+
+
+def leave(state: AppState) -> Result:
+    """Leave the page of a device, else return to the list of events, else leave the monitor."""
+    if state.main.shows_page:
+        return toggle_page(state)
+    if state.screen is Screen.MAIN and state.behind:
+        return go_back(state)
+    return state, (Quit(),)
 
 
 def is_double(state: AppState, event: MousePressed) -> bool:
