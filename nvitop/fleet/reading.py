@@ -79,7 +79,7 @@ class _Page:
     def uuids(self) -> set[str]:
         """The UUIDs of its GPUs, in lower case."""
         labels = [row.labels for row in self.series]
-        uuids = {each.get('uuid') or each.get('UUID', '') for each in labels}
+        uuids = {row_labels.get('uuid') or row_labels.get('UUID', '') for row_labels in labels}
         return {uuid.lower() for uuid in uuids if uuid}
 
     def words_of(self, row: Series) -> _Words:

@@ -83,7 +83,7 @@ def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sa
     """
     table, names = dialect(host.kind), series_names(host.kind)
     identities = [label for label, key in table.labels.items() if key not in OWNER_PROPERTIES]
-    found: dict[tuple[str, ...], _DeviceSeries] = {}
+    by_identity: dict[tuple[str, ...], _DeviceSeries] = {}
     collected = 0.0
     for point in series:
         if point.name in RENAMED:
@@ -93,16 +93,16 @@ def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sa
             collected = max(collected, point.value)
         elif abs(point.value) < _IMPLAUSIBLE and not _DEVICE_LABELS.isdisjoint(labels):
             identity = tuple([labels.get(label, '') for label in identities])
-            device = found.get(identity)
+            device = by_identity.get(identity)
             if device is None:
-                device = found[identity] = _DeviceSeries(_properties(table.labels, labels))
+                device = by_identity[identity] = _DeviceSeries(_properties(table.labels, labels))
             if point.name in names:
                 _add(table, device, point)
     # The order of a response is that of its labels; MIG devices are counted by their instances.
-    by_instance = sorted(found.values(), key=lambda device: device.instances)
+    by_instance = sorted(by_identity.values(), key=lambda device: device.instances)
     devices = sorted(zip(_keys(by_instance), by_instance), key=itemgetter(0))
     known = {name: value for _, device in devices for name, value in device.properties.items()}
-    processes = tuple(each for key, device in devices for each in _processes(key, device))
+    processes = tuple(process for key, device in devices for process in _processes(key, device))
     reason = 'the exporter reports no processes of this GPU'  # like most of them
     return Sample(
         collected or timestamp,

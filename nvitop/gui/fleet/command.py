@@ -107,8 +107,10 @@ def main(arguments: list[str]) -> int:
 
 def _options(arguments: argparse.Namespace) -> Options:
     config = read_config(arguments.config, choices())
-    given = {name: value for name, value in vars(arguments).items() if name in command.APPEARANCE}
-    return merge(config.layer, parse_environment(os.environ)[0], given)
+    appearance = {
+        name: value for name, value in vars(arguments).items() if name in command.APPEARANCE
+    }
+    return merge(config.layer, parse_environment(os.environ)[0], appearance)
 
 
 def _report_text(arguments: argparse.Namespace, fleet: Fleet, width: int) -> str:
@@ -167,7 +169,7 @@ def state_of(fleet: FleetState, options: Options, *, is_demo: bool = False) -> A
 
 def begin_with(state: AppState, view: str, words: str, column: str) -> AppState:
     """Return the state with the list, the filter and the order of the command line."""
-    sorts = {Screen.HOSTS: Sort(column)} if column in [each.name for each in ORDERS] else {}
+    sorts = {Screen.HOSTS: Sort(column)} if column in [order.name for order in ORDERS] else {}
     state = state._replace(query=words, list_sorts=sorts)
     screen = next(screen for screen, name in LISTS.items() if name == view)
     return state if screen is state.screen else open_screen(state, screen)[0]
