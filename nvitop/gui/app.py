@@ -223,8 +223,8 @@ class App:
             self._travel(wanted.unit, wanted.amount)
             self.refresh()
         elif self.recent is not None:
-            found = self.recent.find(self.state.shown, wanted.unit, wanted.amount)
-            self._handle(events.PastShown(found.sample, found.message))
+            past = self.recent.find(self.state.shown, wanted.unit, wanted.amount)
+            self._handle(events.PastShown(past.sample, past.message))
 
     def _draw(self) -> None:
         # The monotonic clock changes with every event but is not shown.

@@ -104,13 +104,14 @@ def draw_report(
     if it then fits.
     """
     width = max(NARROWEST, min(width, MOST_WIDTH))
-    found = findings(sample)
-    rows = device_rows(sample, found)
+    reported = findings(sample)
+    rows = device_rows(sample, reported)
     processes = list_processes(sample.processes, wanted, Sort())
     is_full = view.mode == 'full' and width >= CLASSIC and bool(rows)
     blocks = group_by_job(processes, Sort())
     devices = full_height(rows) if is_full else DEVICE_FRAME + len(rows)
-    head, stamp, notes = _head(sample, version, width), _stamp(sample), _finding_lines(found, width)
+    head, stamp = _head(sample, version, width), _stamp(sample)
+    notes = _finding_lines(reported, width)
     heads = [[*head, *stamp]]
     if not all(fit(heads[0], width - 2, 2)):
         is_whole = all(fit(head, width - 2, 2))
@@ -127,7 +128,7 @@ def draw_report(
     processes_room, footer = sum(map(len, blocks)), ''
     if height and processes_room + len(notes) > room:
         processes_room = len(blocks)
-        brief = _finding_lines(found, width, is_brief=True)
+        brief = _finding_lines(reported, width, is_brief=True)
         if processes_room + len(brief) > room and stamp in tops:
             tops.remove(stamp)
             room += 1
@@ -205,14 +206,18 @@ def _stamp(sample: Sample) -> list[Item]:
     return [Item((text,), DIM, 2) for text in texts if text]
 
 
-def _finding_lines(found: Sequence[Finding], width: int, *, is_brief: bool = False) -> list[Pieces]:
+def _finding_lines(
+    reported: Sequence[Finding], width: int, *, is_brief: bool = False
+) -> list[Pieces]:
     """Return what is wrong with devices as on the problems screen.
 
     Brief ones have one line each, without evidence if they have advice.
     """
-    gpus = {finding.device.physical_index for finding in found if not finding.device.is_mig}
+    gpus = {finding.device.physical_index for finding in reported if not finding.device.is_mig}
     parts = [
-        each for each in found if not each.device.is_mig or each.device.physical_index not in gpus
+        finding
+        for finding in reported
+        if not finding.device.is_mig or finding.device.physical_index not in gpus
     ]
     lines: list[Pieces] = []
     for line in problem_lines(count_problems((), (), 0.0, parts)):

@@ -60,19 +60,19 @@ def _read_config(
     if not invocation.reads_config:
         return []
     path = invocation.config
-    given = config_file() if path is None else path
-    saved = os.path.join(os.path.dirname(os.path.realpath(given)), 'saved.toml')
-    if path is None and not _may_exist(given) and not _may_exist(saved):
+    config_path = config_file() if path is None else path
+    saved = os.path.join(os.path.dirname(os.path.realpath(config_path)), 'saved.toml')
+    if path is None and not _may_exist(config_path) and not _may_exist(saved):
         return []
     from nvitop.console.config import read_config  # most users have no file
 
     config = read_config(path, choices())
     if path is not None and config.problems:  # the user asked for this very file
         raise CommandFailure('\n'.join(config.problems), 2)
-    layers = [(given, config)]
+    layers = [(config_path, config)]
     if _may_exist(saved):
         layers.append((saved, read_config(saved, choices())))
-    messages += [Message('warning', each) for _, layer in layers for each in layer.problems]
+    messages += [Message('warning', problem) for _, layer in layers for problem in layer.problems]
     return [(name, layer.layer) for name, layer in layers]
 
 

@@ -84,11 +84,11 @@ def find_devices(options: Options, messages: list[Message]) -> Sequence[DeviceSe
     from nvitop.console.device_names import match_devices  # it needs the NVML binding
 
     with driver_errors('nvitop'):
-        found, problems = match_devices(options.only)
-    if not found:  # an empty report would claim that there is no GPU
+        selectors, problems = match_devices(options.only)
+    if not selectors:  # an empty report would claim that there is no GPU
         raise CommandFailure('\n'.join(problems), 2)
     messages += [Message('error', text, 2) for text in problems]
-    return found
+    return selectors
 
 
 def _has_devices(devices: Sequence[DeviceSelector] | None) -> bool:

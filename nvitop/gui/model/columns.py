@@ -158,7 +158,7 @@ def columns_without_values(processes: Sequence[ProcessSample]) -> list[str]:
         column.name
         for column in COLUMNS
         if column.rank
-        and all(column.text(each, column.sizes[0]) == fmt.NOT_AVAILABLE for each in processes)
+        and all(column.text(process, column.sizes[0]) == fmt.NOT_AVAILABLE for process in processes)
     ]
 
 
@@ -188,7 +188,7 @@ def place_processes(
     columns[1] = columns[1]._replace(gap=int(columns[1].align == '<'))
     placed = place(columns, Cells(1, width - 2), widths)
     for name, least in _YIELDING.items():
-        if any(each.column.name == 'command' and each.width < least for each in placed):
+        if any(cell.column.name == 'command' and cell.width < least for cell in placed):
             columns = [column for column in columns if column.name != name]
             placed = place(columns, Cells(1, width - 2), widths)
     return placed

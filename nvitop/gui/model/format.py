@@ -316,7 +316,7 @@ def brief_commands(commands: Sequence[str], width: int) -> list[str]:
         if len(members) > 1:
             first, last = min(members), max(members)
             pairs = enumerate(zip(first, last))
-            start = next((i for i, (one, other) in pairs if one != other), len(first))
+            start = next((i for i, (before, after) in pairs if before != after), len(first))
             # The whole word that differs, if it is short.
             start = max(texts[numbers[0]].rfind(' ', 0, start), start - width // 4) + 1
             for number in numbers:

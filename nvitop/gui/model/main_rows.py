@@ -175,7 +175,7 @@ def stack(panels: Sequence[Sequence[tuple[int, int]]], height: int) -> tuple[int
     """
     rows = [0] * len(panels)
     left = height
-    for number in sorted(range(len(panels)), key=lambda each: panels[each][0][0]):
+    for number in sorted(range(len(panels)), key=lambda number: panels[number][0][0]):
         least = panels[number][0][1]
         if least <= left:
             rows[number] = least

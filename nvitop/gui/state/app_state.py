@@ -396,8 +396,8 @@ class AppState(NamedTuple):
         return self.tally if self.frozen is None else self.frozen.tally
 
     @property
-    def found(self) -> tuple[Finding, ...]:
-        return self.shown_tally.found
+    def findings(self) -> tuple[Finding, ...]:
+        return self.shown_tally.findings
 
 
 #: A new state and the effects to carry out.
@@ -418,7 +418,7 @@ def note_outcome(
     """
     key = (signal, outcome)
     before = next((notice.pids for notice in state.notices if notice.outcome == key), ())
-    pids = (*(each for each in before if each != pid), pid)
+    pids = (*(earlier for earlier in before if earlier != pid), pid)
     targets = f'{name} ({pid})' if name and len(pids) == 1 else ', '.join(map(str, pids))
     text = _outcome_text(signal, targets, outcome)
     if len(pids) > 1 and len(text) > state.width - 2:

@@ -102,7 +102,7 @@ def _selected_name(state: AppState) -> str:
     key = navigation.selected_key(state)
     if key is not None:
         return str(key[0])
-    owners = (getattr(each, 'owner', None) for each in navigation.selected_processes(state))
+    owners = (getattr(process, 'owner', None) for process in navigation.selected_processes(state))
     groups = {'' if owner is None else owner.group for owner in owners}
     return safe(groups.pop()) if len(groups) == 1 and '' not in groups else 'This row'
 
@@ -126,7 +126,9 @@ def notes_on(state: AppState, targets: Iterable[SignalTarget]) -> tuple[str, ...
     A target that is not may have exited, or stopped using the GPU.
     """
     sample = state.sample
-    statuses = [((each.pid, each.start_time), each.status) for each in sample.host_processes]
+    statuses = [
+        ((process.pid, process.start_time), process.status) for process in sample.host_processes
+    ]
     statuses += [(process.key[:2], process.status) for process in sample.processes]
     listed = {place for place, _ in statuses}
     zombies = {place for place, status in statuses if status == 'zombie'}

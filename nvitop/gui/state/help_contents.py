@@ -57,9 +57,9 @@ _STATES = HelpGroup(
     tuple(
         HelpEntry(mark, ', '.join(texts), PLAIN)
         for mark, kinds in itertools.groupby(
-            sorted(KINDS.values(), key=lambda each: each.mark.lower()), lambda each: each.mark
+            sorted(KINDS.values(), key=lambda kind: kind.mark.lower()), lambda kind: kind.mark
         )
-        for texts in [dict.fromkeys(re.sub('^with (a )?', '', each.counted) for each in kinds)]
+        for texts in [dict.fromkeys(re.sub('^with (a )?', '', kind.counted) for kind in kinds)]
         if not set(texts) <= {mark, f'to {mark[:-1]}'}
     ),
 )
@@ -89,13 +89,13 @@ def key_groups(
             return 3, screens.index(only), _name(only)
         return 4, 0, 'Other screens'
 
-    placed = [(place(each), each) for each in bindings if each.help and each.keys]
+    placed = [(place(binding), binding) for binding in bindings if binding.help and binding.keys]
     groups: dict[str, dict[tuple[str, ...], Binding]] = {}
-    for (_, _, heading), each in sorted(placed, key=lambda pair: pair[0][:2]):
+    for (_, _, heading), binding in sorted(placed, key=lambda pair: pair[0][:2]):
         group = groups.setdefault(heading, {})
-        if each.keys in group:
-            each = each._replace(help=f'{group[each.keys].help}; {each.help}')
-        group[each.keys] = each
+        if binding.keys in group:
+            binding = binding._replace(help=f'{group[binding.keys].help}; {binding.help}')
+        group[binding.keys] = binding
     return {heading: list(group.values()) for heading, group in groups.items()}
 
 
@@ -105,7 +105,7 @@ def _name(screen: Screen) -> str:
 
 def key_entry(binding: Binding, sort_prefix: str = 'o') -> HelpEntry:
     keys = (sort_prefix, *binding.keys) if binding.shows_orders else binding.keys
-    return HelpEntry(' '.join(each.replace(' ', '') for each in keys if each), binding.help)
+    return HelpEntry(' '.join(key.replace(' ', '') for key in keys if key), binding.help)
 
 
 def monitor_help(state: AppState) -> tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]:
@@ -117,10 +117,10 @@ def help_lines(state: AppState) -> tuple[tuple[HelpEntry, ...], ...]:
     """Return the lines of the help screen, as pieces that follow one another."""
     origin = state.origin
     bindings = [
-        each
-        for each in state.keymap.bindings
-        if (need_past not in each.needs or origin.can_travel)
-        and (need_recording not in each.needs or not origin.is_live)
+        binding
+        for binding in state.keymap.bindings
+        if (need_past not in binding.needs or origin.can_travel)
+        and (need_recording not in binding.needs or not origin.is_live)
     ]
     below = state.behind[-1] if state.behind else state.program.home
     prefix = state.keymap.sort_prefix(below)
@@ -128,13 +128,13 @@ def help_lines(state: AppState) -> tuple[tuple[HelpEntry, ...], ...]:
         HelpGroup(
             heading,
             tuple(
-                key_entry(each, prefix)._replace(style=DIM)
-                if each.is_signal and state.view.readonly
-                else key_entry(each, prefix)
-                for each in found
+                key_entry(binding, prefix)._replace(style=DIM)
+                if binding.is_signal and state.view.readonly
+                else key_entry(binding, prefix)
+                for binding in group
             ),
         )
-        for heading, found in key_groups(state.program, bindings, below).items()
+        for heading, group in key_groups(state.program, bindings, below).items()
     )
     before, after = state.program.other_help(state)
     count = max(1, min(_MOST_COLUMNS, state.width // _COLUMN))
@@ -150,9 +150,9 @@ def help_lines(state: AppState) -> tuple[tuple[HelpEntry, ...], ...]:
     lines = []
     for pieces in itertools.zip_longest(*columns, fillvalue=()):
         line: list[HelpEntry] = []
-        for number, each in enumerate(pieces):
-            used = sum(cell_width(keys) + bool(keys) + cell_width(text) for keys, text, _ in each)
-            line += each
+        for number, piece in enumerate(pieces):
+            used = sum(cell_width(keys) + bool(keys) + cell_width(text) for keys, text, _ in piece)
+            line += piece
             if any(pieces[number + 1 :]):
                 line.append(HelpEntry('', ' ' * (width - used), PLAIN))
         lines.append(tuple(line))

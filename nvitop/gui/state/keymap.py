@@ -123,14 +123,14 @@ class Keymap:
     def may_share(self, screen: Screen, names: set[str]) -> bool:
         """Whether actions have the same key on a screen: the first of them that can work does."""
         return any(
-            place is screen and names <= {binding.name for binding in found}
-            for (place, _), found in self._table.items()
+            place is screen and names <= {binding.name for binding in bindings}
+            for (place, _), bindings in self._table.items()
         )
 
     def can_leave(self, screen: Screen) -> bool:
         return any(
-            found[0].leaves and self.reaches(screen, keys)
-            for (place, keys), found in self._table.items()
+            bindings[0].leaves and self.reaches(screen, keys)
+            for (place, keys), bindings in self._table.items()
             if place is screen
         )
 
@@ -154,14 +154,14 @@ class Keymap:
             return ''
         if self is self.usual and self.reaches(screen, usual):
             return usual
-        keys = itertools.chain([usual], (key for found in self.bindings for key in found.keys))
+        keys = itertools.chain([usual], (key for binding in self.bindings for key in binding.keys))
         return next(
             (
                 key
                 for key in keys
                 if self.reaches(screen, key)
-                for found in self.find_all(screen, key)
-                if found.name == meant.name
+                for binding in self.find_all(screen, key)
+                if binding.name == meant.name
             ),
             '',
         )
@@ -192,7 +192,7 @@ def rebind(keys: Mapping[str, Sequence[str]], usual: Keymap) -> tuple[Keymap, tu
         rows.append(binding._replace(keys=tuple(keys.get(binding.name, left))))
     keymap = Keymap((row for row in rows if row.keys), usual)
     screens = {screen for binding in usual.bindings for screen in binding.screens}
-    for screen in sorted(screens, key=lambda each: each.value):
+    for screen in sorted(screens, key=lambda screen: screen.value):
         if not keymap.can_leave(screen):
             why = f'the default keys are used: no key would leave the screen {screen.value}'
             return usual, (why,)

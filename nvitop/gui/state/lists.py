@@ -68,15 +68,15 @@ def order_title(state: AppState, screen: Screen) -> str:
 
 
 def _order(state: AppState, screen: Screen, name: str) -> Order:
-    return next(each for each in state.program.screens[screen].orders if each.name == name)
+    return next(order for order in state.program.screens[screen].orders if order.name == name)
 
 
 def sort_list(state: AppState, order: str, *, reverse: bool) -> Result:
     screen = state.screen
-    found = _order(state, screen, order)
+    list_order = _order(state, screen, order)
     state = state._replace(list_sorts={**state.list_sorts, screen: Sort(order, reverse)})
     state = relist(state) if screen is Screen.MAIN else state
-    return answer(state, 'key', f'Order: {found.describe(reverse=reverse)}'), ()
+    return answer(state, 'key', f'Order: {list_order.describe(reverse=reverse)}'), ()
 
 
 #: Maximum width of the devices column of the tree.
@@ -96,12 +96,12 @@ def relist(state: AppState) -> AppState:
     if main.selected_device not in (None, *(device.key for device in state.shown.devices)):
         main = main._replace(selected_device=None, shows_page=False)
     state = state._replace(main=main)
-    found = process_rows.filter_processes(processes, process_rows.parse_query(state.query))
+    matching = process_rows.filter_processes(processes, process_rows.parse_query(state.query))
     if main.selected_device is not None:
-        found = tuple(
-            row for row in found if process_rows.is_on(row.key.device, main.selected_device)
+        matching = tuple(
+            row for row in matching if process_rows.is_on(row.key.device, main.selected_device)
         )
-    rows = process_rows.list_processes(found, main.filter, state.sort)
+    rows = process_rows.list_processes(matching, main.filter, state.sort)
     if state.selected is not None or state.job is not None or main.tagged:
         alive = {process.key for process in processes}
         state = _drop_selection(state, Screen.MAIN, {*alive, *jobs})
@@ -117,7 +117,7 @@ def relist(state: AppState) -> AppState:
         state = state._replace(tagged_hosts=state.tagged_hosts & present)
     tree_rows = list_tree(state)
     blocks = process_rows.group_by_job(rows, state.sort)
-    devices = device_rows(state.shown, state.found)
+    devices = device_rows(state.shown, state.findings)
     # Those of all processes, so that columns do not move while rows are filtered.
     widths = process_rows.list_widths(processes, blocks)
     if _lacks_host(state):
@@ -272,9 +272,9 @@ def listed_users(state: AppState) -> tuple[process_rows.Group, ...]:
 
 
 def listed_problems(state: AppState) -> tuple[ProblemCount, ...]:
-    found = state.shown_tally.lines
-    lines = sorted_lines(state, Screen.PROBLEMS, [line for line in found if line.is_failure])
-    lines = (*lines, *missing_values(found))
+    all_lines = state.shown_tally.lines
+    lines = sorted_lines(state, Screen.PROBLEMS, [line for line in all_lines if line.is_failure])
+    lines = (*lines, *missing_values(all_lines))
     words = state.problem_query.split()
     return tuple(
         line

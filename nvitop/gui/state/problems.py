@@ -66,7 +66,7 @@ class Tally(NamedTuple):
     """Counts over samples, and what is wrong with the devices of the last one."""
 
     problems: tuple[ProblemCount, ...] = ()
-    found: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
     #: Costs of the last samples, oldest first, with their times on the monotonic clock.
     costs: tuple[tuple[float, Cost], ...] = ()
     #: The problems as lines of their screen, made once per sample.
@@ -114,8 +114,8 @@ def missing_values(lines: Iterable[ProblemCount]) -> tuple[ProblemCount, ...]:
         if not line.is_failure:
             causes.setdefault((line.reason, line.where), []).append(line)
     return tuple(
-        each[0]._replace(what=', '.join(value_words(line.what) for line in each))
-        for each in causes.values()
+        group[0]._replace(what=', '.join(value_words(line.what) for line in group))
+        for group in causes.values()
     )
 
 
@@ -145,7 +145,7 @@ def count_problems(
     counts: Sequence[ProblemCount],
     problems: Iterable[Problem],
     now: float,
-    found: Iterable[Finding] = (),
+    findings: Iterable[Finding] = (),
 ) -> tuple[ProblemCount, ...]:
     """Return the counts after one more sample: current problems first, then the most recent.
 
@@ -153,7 +153,7 @@ def count_problems(
     """
     past = {_identity(row): row for row in counts}
     current: dict[tuple[Subject, str, str], ProblemCount] = {}
-    for row in _occurrences(problems, now, tuple(filter(is_wrong, found))):
+    for row in _occurrences(problems, now, tuple(filter(is_wrong, findings))):
         identity = _identity(row)
         before = past.pop(identity, None) or current.get(identity)
         if before is not None:
@@ -165,13 +165,13 @@ def count_problems(
 
 
 def _occurrences(
-    problems: Iterable[Problem], now: float, found: Sequence[Finding]
+    problems: Iterable[Problem], now: float, findings: Sequence[Finding]
 ) -> Iterator[ProblemCount]:
-    for device, _, severity, words, evidence, action, *_ in found:
+    for device, _, severity, words, evidence, action, *_ in findings:
         yield ProblemCount(
             device, words, evidence, 'error', now, now, severity=severity, action=action
         )
-    explained = {finding.device for finding in found}
+    explained = {finding.device for finding in findings}
     for subject, what, reason, kind in problems:
         if what != STATUS or subject not in explained:
             yield ProblemCount(subject, what, reason, kind, now, now)
@@ -203,8 +203,8 @@ def subjects_text(subjects: Iterable[Subject]) -> str:
     texts = []
     for kind, members in groups.items():
         labels = join_labels(
-            each.label if isinstance(each, DeviceKey) else str(each)
-            for each in sorted(members, key=subject_order)
+            subject.label if isinstance(subject, DeviceKey) else str(subject)
+            for subject in sorted(members, key=subject_order)
         )
         words = 'processes' if kind == 'process' and len(members) > 1 else kind
         texts.append(kind if kind in members else f'{words} {labels}')

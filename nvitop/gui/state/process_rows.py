@@ -75,7 +75,10 @@ def _has_owner(process: ProcessSample, word: str) -> bool:
     group = name_in_quotes(word)
     if group is not None:
         return owner.group == group
-    texts = (owner_text(process), *(text for each in owner.layers for text in (str(each), each.id)))
+    texts = (
+        owner_text(process),
+        *(text for layer in owner.layers for text in (str(layer), layer.id)),
+    )
     return any(contains(text, word) for text in texts)
 
 
@@ -214,8 +217,8 @@ def in_order(lines: Iterable[T], order: Order, *, reverse: bool) -> tuple[T, ...
         # flag before each value decides between missing and available ones, so that 0 is compared
         # with 0 only.
         flat: list[object] = []
-        found = value_of(line)
-        for value in found if isinstance(found, tuple) else (found,):
+        sort_value = value_of(line)
+        for value in sort_value if isinstance(sort_value, tuple) else (sort_value,):
             if value is None:
                 flat += (not is_descending, 0)
             elif value.__class__ is bool:
@@ -281,7 +284,9 @@ def build_tree(processes: Iterable[HostProcessSample]) -> tuple[TreeRow, ...]:
     for roots in (children.get(None, ()), by_pid.values()):
         # Lines to add, and the branches before their children, the next one last: a long chain of
         # processes would exceed the recursion limit.
-        stack = [(TreeRow(root, '', 0), '') for root in sorted(roots, key=lambda each: -each.pid)]
+        stack = [
+            (TreeRow(root, '', 0), '') for root in sorted(roots, key=lambda process: -process.pid)
+        ]
         while stack:
             row, stem = stack.pop()
             if row.process.pid in seen:
@@ -337,7 +342,7 @@ def unknown_devices(sample: Sample) -> list[DeviceKey]:
 def unknown_among(devices: Iterable[DeviceKey], sample: Sample) -> list[DeviceKey]:
     """Return the unknown devices that are among these devices or contain one of them."""
     devices = tuple(devices)
-    return [key for key in unknown_devices(sample) if any(is_on(each, key) for each in devices)]
+    return [key for key in unknown_devices(sample) if any(is_on(device, key) for device in devices)]
 
 
 #: A user and a job, each ``''`` if there is none or if the processes of any are meant.
@@ -453,7 +458,7 @@ class Line(NamedTuple):
 def group_by_job(processes: Sequence[ProcessSample], sort: Sort) -> tuple[tuple[Line, ...], ...]:
     """Return the lines of each job, unfolded, in the order of the list; a single process is one line."""
     blocks = [
-        (Line(job.total, job, is_job=True), *(Line(each, job) for each in job.processes))
+        (Line(job.total, job, is_job=True), *(Line(process, job) for process in job.processes))
         if len(job.processes) > 1
         else (Line(job.processes[0]),)
         for job in group_by(processes, job_key)
@@ -524,8 +529,8 @@ def _mean_over_devices(processes: Iterable[ProcessSample], field: str) -> int | 
     return round(sum(sums.values()) / len(sums)) if sums else None
 
 
-def _sum(found: Iterable[Any]) -> Any:
-    values = list(found)
+def _sum(numbers: Iterable[Any]) -> Any:
+    values = list(numbers)
     return None if None in values else sum(values)
 
 

@@ -153,7 +153,7 @@ def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
         return state
     if not event.origin.is_live:
         state = state._replace(timestamp=float(int(sample.timestamp)))
-    found = findings(sample, state.tally.found)
+    found = findings(sample, state.tally.findings)
     problems = count_problems(state.tally.problems, sample.problems, sample.timestamp, found)
     costs = (*state.tally.costs, (sample.monotonic, sample.cost))[-MAX_COSTS:]
     after = state._replace(

@@ -64,7 +64,7 @@ def draw_history(
         parts = [max(0, min(_LEVELS, level - below)) for level in levels]
         if hangs:
             # There are no blocks that hang: the rest of the cell, in reverse.
-            for is_filled, group in itertools.groupby(enumerate(parts), lambda each: each[1] > 0):
+            for is_filled, group in itertools.groupby(enumerate(parts), lambda part: part[1] > 0):
                 cells = list(group)
                 text = ''.join([_BLOCKS[_LEVELS - part] for _, part in cells if is_filled])
                 buf.write(x + cells[0][0], area.y + row, text, style._replace(reverse=True))
@@ -218,42 +218,42 @@ def draw_series(
 ) -> None:
     """Draw series one below the other, each with this number of lines, as many as fit."""
     left, bar = history_x(area.width), _bar_width(area.width)
-    for number, each in enumerate(series):
+    for number, line in enumerate(series):
         y = area.y + number * lines
         if y + lines > area.bottom:
             break
         width = area.width - left
-        values = ruler.values(each.key, each.metric, width)
-        top = each.top or _common_top(series, number, ruler, width)
-        buf.write(area.x, y, clip(each.title, _TITLE - 1), HEADING)
-        now, whole = each.text if each.text[0] else (each.format(each.now), '')
-        if not each.text[0] and each.top and each.top != 100.0 and each.now is not None:
-            now, whole = _of_top(now, each.format(each.top))
+        values = ruler.values(line.key, line.metric, width)
+        top = line.top or _common_top(series, number, ruler, width)
+        buf.write(area.x, y, clip(line.title, _TITLE - 1), HEADING)
+        now, whole = line.text if line.text[0] else (line.format(line.now), '')
+        if not line.text[0] and line.top and line.top != 100.0 and line.now is not None:
+            now, whole = _of_top(now, line.format(line.top))
         room = _VALUE - cell_width(whole)
         x = area.x + _TITLE
         x += buf.write(
-            x, y, clip(now, room), DIM if each.now is None else PLAIN._replace(bold=True)
+            x, y, clip(now, room), DIM if line.now is None else PLAIN._replace(bold=True)
         )
         x += buf.write(x, y, whole, DIM)
-        percent = None if each.now is None or not each.top else 100.0 * each.now / each.top
-        if bar and each.top:
+        percent = None if line.now is None or not line.top else 100.0 * line.now / line.top
+        if bar and line.top:
             place = Rect(area.x + _TITLE + _VALUE + 2, y, bar, 1)
-            draw_meter(buf, place, percent, each.style, is_alone=lines > 1)
-        highest = ruler.highest(each.key, each.metric, width)
-        is_known = each.now is not None or highest is not None
-        if is_known and not each.top and not each.is_mirrored:
+            draw_meter(buf, place, percent, line.style, is_alone=lines > 1)
+        highest = ruler.highest(line.key, line.metric, width)
+        is_known = line.now is not None or highest is not None
+        if is_known and not line.top and not line.is_mirrored:
             # Next to the top of the history, whose scale it is.
-            text = f'up to {each.format(top)}'
+            text = f'up to {line.format(top)}'
             start = area.x + left - 1 - len(text)
             buf.write(start, y, text if start > x else '', DIM)
         if lines > 1 and highest is not None:
-            highest = highest if each.now is None else max(highest, each.now)
+            highest = highest if line.now is None else max(highest, line.now)
             x = area.x + _TITLE
-            peak = (each.format_peak or each.format)(highest)
+            peak = (line.format_peak or line.format)(highest)
             buf.write(x, y + 1, clip(f'max {peak}', _VALUE), DIM)
         graph = Rect(area.x + left, y, width, lines)
-        draw_history(buf, graph, values, each.style, bound=top, hangs=each.is_mirrored)
-        _write_gap(buf, graph, values, each.gap_words)
+        draw_history(buf, graph, values, line.style, bound=top, hangs=line.is_mirrored)
+        _write_gap(buf, graph, values, line.gap_words)
 
 
 def _common_top(series: Sequence[MetricLine], number: int, ruler: Ruler, width: int) -> float:
@@ -261,9 +261,9 @@ def _common_top(series: Sequence[MetricLine], number: int, ruler: Ruler, width: 
     first = number - series[number].is_mirrored
     known = [
         value
-        for each in series[first : first + 2]
-        if each is series[first] or each.is_mirrored
-        for value in (*ruler.values(each.key, each.metric, width), each.now)
+        for line in series[first : first + 2]
+        if line is series[first] or line.is_mirrored
+        for value in (*ruler.values(line.key, line.metric, width), line.now)
     ]
     return round_top(known, base=series[number].base)
 

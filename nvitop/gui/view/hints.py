@@ -228,7 +228,7 @@ def option_badges(wanted: ProcessFilter) -> tuple[Item, ...]:
         ('type', wanted.types is not None, letters),
     )
     only = '; '.join(
-        f'{what} {", ".join(which) or "none"}' for what, given, which in parts if given
+        f'{what} {", ".join(which) or "none"}' for what, is_set, which in parts if is_set
     )
     text = clip(safe(f'only {only}'), _QUERY_WIDTH)
     return (badge(_INPUT, text, 'only some'),) if only else ()

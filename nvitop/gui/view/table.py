@@ -40,18 +40,18 @@ def draw_headings(
     buf: Buffer, y: int, columns: Sequence[Placed], order: str = '', arrow: str = ''
 ) -> None:
     """Write the headings of columns. A click on one sorts by it; ``order`` has an ``arrow``."""
-    for each in columns:
-        column = each.column
+    for cell in columns:
+        column = cell.column
         title, style = column.title, HEADING
         if column.order and column.order == order:
             title, style = (
                 (f'{arrow}{title}' if column.align == '>' else f'{title}{arrow}'),
                 SORTED,
             )
-        x = each.right - cell_width(title) if column.align == '>' else each.x
-        buf.write(x, y, title, style, width=max(0, each.right - x))
+        x = cell.right - cell_width(title) if column.align == '>' else cell.x
+        buf.write(x, y, title, style, width=max(0, cell.right - x))
         if column.order:
-            buf.hit(Rect(each.x, y, each.width, 1), 'column', column.order)
+            buf.hit(Rect(cell.x, y, cell.width, 1), 'column', column.order)
 
 
 def draw_table(
@@ -102,8 +102,8 @@ def draw_placed(
     for number, row in enumerate(rows):
         y = area.y + 1 + number
         style = style_of(row)
-        for each in placed:
-            draw_cell(buf, y, each, each.column.text(row, each.width), style)
+        for cell in placed:
+            draw_cell(buf, y, cell, cell.column.text(row, cell.width), style)
         if number == cursor:
             buf.restyle(Rect(area.x, y, area.width, 1), back=Role.SELECTED)
 

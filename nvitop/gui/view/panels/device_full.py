@@ -47,7 +47,7 @@ def draw_full_devices(
     uprights = (0, *(cell.right for cell in cells))
     draw_border(buf, area.y, (), uprights, machine_notes(rows, shown), total_notes(rows))
     first, second, mig = (
-        [each for columns, cell in zip(line, cells) for each in _place(columns, cell)]
+        [placed for columns, cell in zip(line, cells) for placed in _place(columns, cell)]
         for line in (_first_line(rows), _SECOND_LINE, _MIG_LINE)
     )
     y = area.y + 1
@@ -66,8 +66,8 @@ def draw_full_devices(
         lines = [mig] if device.key.is_mig else [first, second]
         for number, line in enumerate(lines, y):
             draw_uprights(buf, number, below)
-            for each in line if device.status == 'ok' else ():
-                draw_cell(buf, number, each, each.column.text(row, each.width), PLAIN)
+            for cell in line if device.status == 'ok' else ():
+                draw_cell(buf, number, cell, cell.column.text(row, cell.width), PLAIN)
         if device.status != 'ok':
             _draw_silent(buf, y, row, lines)
         box = Rect(1, y, area.width - 2, len(lines))
@@ -83,9 +83,9 @@ def _draw_silent(buf: Buffer, y: int, row: GpuRow, lines: Sequence[Sequence[Plac
     device = row.device
     style = Style(Role.ERROR if device.is_failing else Role.DIM)
     names = ['index', 'mark', *(['name', 'bus_id'] if device.info.name is not None else [])]
-    for each in lines[0]:
-        if each.column.name in names:
-            draw_cell(buf, y, each, each.column.text(row, each.width), style)
+    for cell in lines[0]:
+        if cell.column.name in names:
+            draw_cell(buf, y, cell, cell.column.text(row, cell.width), style)
     reason = safe(device.reason or device.status)
     if device.status == 'not permitted':
         reason = f'{device.status}: {reason}'

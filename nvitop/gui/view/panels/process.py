@@ -110,9 +110,9 @@ class Limits(NamedTuple):
 def _options_text(options: ProcessFilter) -> str:
     """Return the options of a filter as they were given, or ``the options`` if they are long."""
     text = ' '.join(
-        f'{option} {" ".join(map(str, sorted(given)))}'
-        for option, given in (('-u', options.users), ('-p', options.pids))
-        if given
+        f'{option} {" ".join(map(str, sorted(selected)))}'
+        for option, selected in (('-u', options.users), ('-p', options.pids))
+        if selected
     )
     is_short = text and options.types is None and len(text) <= _MAX_OPTIONS
     return safe(text) if is_short else 'the options'
@@ -168,14 +168,14 @@ def draw_processes(
     for y in range(area.y + 1, area.bottom - 1):
         draw_uprights(buf, y, ends)
     if area.height > 1 and listed.total:
-        columns = line_columns([each.column for each in placed], lines, sample, listed)
+        columns = line_columns([cell.column for cell in placed], lines, sample, listed)
         draw_placed(
             buf,
             area.inset(1, 1),
-            [each._replace(column=column) for each, column in zip(placed, columns)],
+            [cell._replace(column=column) for cell, column in zip(placed, columns)],
             lines,
             style_of=lambda line: _line_style(line, listed),
-            cursor=next((i for i, each in enumerate(lines) if each.key == listed.selected), None),
+            cursor=next((i for i, line in enumerate(lines) if line.key == listed.selected), None),
             order='' if listed.is_report and listed.sort == Sort() else listed.sort.order,
             arrow=_arrow(listed.sort),
         )
@@ -216,22 +216,22 @@ def line_columns(
         if name == 'command':
             return clip_scrolled(commands(width)[line.key], listed.scroll_x, width)
         if line.is_job:
-            found = _job_text(column, line, width)
+            content = _job_text(column, line, width)
         elif _is_of_job(name, line):
             return ''
         else:
-            found = str(column.text(process, width))
-        if name == 'gpu_memory' and found == fmt.NOT_AVAILABLE and process.key.device in wddm:
+            content = str(column.text(process, width))
+        if name == 'gpu_memory' and content == fmt.NOT_AVAILABLE and process.key.device in wddm:
             return 'WDDM'
         if name == 'time' and line.job is not None and not line.is_job:
-            return '' if found == column.text(line.job.total, width) else found
+            return '' if content == column.text(line.job.total, width) else content
         if _line_style(line, listed) != PLAIN:
-            return found
+            return content
         if name == 'user' and process.username and process.username == sample.host.username:
-            return ((clip(found, width), OWN),)
+            return ((clip(content, width), OWN),)
         if name in ('idle', 'gpu_memory') and (process.gpu_idle_seconds or 0) >= HELD_SECONDS:
-            return ((found, WARNING),)
-        return found
+            return ((content, WARNING),)
+        return content
 
     return [column._replace(text=functools.partial(text, column)) for column in columns]
 
@@ -314,9 +314,9 @@ def _title(
     hidden = (listed.total or 0) - count
     if hidden and count and not listed.limits.is_only_device:
         notes.append(Item((f'{hidden} hidden by {listed.limits.text}',), rank=3))
-    seen = [each.column.order for each in columns]
+    seen = [cell.column.order for cell in columns]
     if listed.sort != Sort() and listed.sort.order not in seen:
-        title = next(each.title for each in COLUMNS if each.order == listed.sort.order)
+        title = next(column.title for column in COLUMNS if column.order == listed.sort.order)
         notes.append(Item((f'by {title}{_arrow(listed.sort)}',), rank=2))
     return tuple(notes)
 

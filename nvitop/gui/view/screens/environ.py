@@ -66,7 +66,7 @@ def _source_text(layer: Layer) -> str:
     elif layer.claim:
         text += ', which its user set'
     more = [
-        each for each in (layer.name, layer.id, layer.detail) if each and each not in str(layer)
+        part for part in (layer.name, layer.id, layer.detail) if part and part not in str(layer)
     ]
     return f'{text}: {" ".join(more)}' if more else text
 

@@ -55,9 +55,9 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         room = Rect(1, 1, buf.width - 2, max(0, buf.height - 12))
         y += draw_facts(buf, room, _facts(process, buf.width), _LABEL)
     series = [
-        each
-        for each in _series(state, key, process, device)
-        if each.now is not None or history.last(each.key, each.metric) is not None
+        line
+        for line in _series(state, key, process, device)
+        if line.now is not None or history.last(line.key, line.metric) is not None
     ]
     area = Rect(1, y, buf.width - 1, max(0, buf.height - y))
     if series and area.height > 1:
@@ -119,11 +119,11 @@ def _series(
     )
     # Those of the whole GPU if a MIG device does not have them.
     whole = [d for d in state.shown.devices if d.key.physical_index == key.device.physical_index]
-    whole.sort(key=lambda each: each.key != key.device)
+    whole.sort(key=lambda part: part.key != key.device)
     for name in _DEVICE_METRICS:
-        known = [each for each in whole if value_of(each, name) is not None]
-        for each in (known or whole)[:1]:
-            yield device_line(each, METRICS_BY_NAME[name])._replace(style=_OTHER)
+        known = [part for part in whole if value_of(part, name) is not None]
+        for part in (known or whole)[:1]:
+            yield device_line(part, METRICS_BY_NAME[name])._replace(style=_OTHER)
 
 
 def _gib(size_bytes: float | None) -> str:

@@ -65,7 +65,7 @@ def card_heights(state: AppState, lines: Sequence[ProblemCount]) -> Callable[[Pr
 
 def _subject_width(state: AppState, lines: Sequence[ProblemCount]) -> int:
     """Return the width of the column of subjects, 0 on a narrow screen."""
-    widths = [cell_width(safe(each.where)) + 2 for each in lines]
+    widths = [cell_width(safe(line.where)) + 2 for line in lines]
     return min(max([_SUBJECT, *widths]), _WIDEST_SUBJECT) if state.width >= _WIDE else 0
 
 
@@ -146,7 +146,7 @@ def _card(
         if part
     ]
     most = state.height - 1 - _least_detail(state)  # of a screen that is very small
-    return [first, *([each] for each in below[: max(0, most - 1)])]
+    return [first, *([detail] for detail in below[: max(0, most - 1)])]
 
 
 def _title(lines: Sequence[ProblemCount]) -> str:
@@ -180,9 +180,9 @@ def _draw_detail(
     facts = [('PROCESSES', safe(processes))] if processes else []
     used = draw_facts(buf, below, facts, _LABEL if buf.width >= _WIDE else 0)
     devices = [
-        each
-        for each in state.shown.devices
-        if each.key == line.device and line.where == f'GPU {each.key.label}'
+        device
+        for device in state.shown.devices
+        if device.key == line.device and line.where == f'GPU {device.key.label}'
     ]
     if devices and below.height > used + 2:
         draw_histories(buf, below.inset(0, used, -1, 0), devices, ruler_of(state, history))

@@ -39,7 +39,7 @@ def draw_signal(buf: Buffer, state: AppState) -> None:
     assert dialog is not None
     count = len(dialog.targets)
     which = ['this process'] if count == 1 else [f'these {count} processes', f'{count} processes']
-    draw_screen_title(buf, state, [f'Send a signal to {each}' for each in which])
+    draw_screen_title(buf, state, [f'Send a signal to {targets}' for targets in which])
     keys = [state.keymap.instead_of(state.screen, SIGNAL_KEYS[signal]) for signal in SIGNALS]
     names = [
         name if key in name[len('SIG') :] else f'{name} ({key})' for name, key in zip(SIGNALS, keys)

@@ -124,11 +124,11 @@ def draw_users(buf: Buffer, state: AppState, history: History) -> None:
     if free:
         buf.write(placed[0].x, y, 'free', HEADING)
     headings = {_heading(key) for key in free}
-    for each in placed:
-        if each.column.name == 'gpu' and each.column.title in headings:
-            draw_cell(buf, y, each, (('free', IDLE),), PLAIN)
-        elif each.column.name == 'devices' and free:
-            draw_cell(buf, y, each, ((devices_text(free), IDLE),), PLAIN)
+    for cell in placed:
+        if cell.column.name == 'gpu' and cell.column.title in headings:
+            draw_cell(buf, y, cell, (('free', IDLE),), PLAIN)
+        elif cell.column.name == 'devices' and free:
+            draw_cell(buf, y, cell, ((devices_text(free), IDLE),), PLAIN)
     if layout.area.bottom + 1 < buf.height and cursor is not None:
         area = Rect(0, layout.area.bottom + 1, buf.width, buf.height - layout.area.bottom - 1)
         _draw_detail(buf, area, state, users[cursor], devices, history)
@@ -147,16 +147,16 @@ def _columns(
             key = user.name, process.key.device
             usage[key] = usage.get(key, 0.0) + (process.gpu_memory_bytes or 0)
     columns: list[Column] = []
-    for each in USER_COLUMNS:
-        if each.name in _TIMES:
+    for column in USER_COLUMNS:
+        if column.name in _TIMES:
             if has_hours:
-                hours = functools.partial(_hours, _TIMES.index(each.name), total)
-                columns.append(each._replace(text=hours))
+                hours = functools.partial(_hours, _TIMES.index(column.name), total)
+                columns.append(column._replace(text=hours))
             continue
-        if each.name == 'devices' and has_map:
+        if column.name == 'devices' and has_map:
             for number, row in enumerate(devices):
                 text = functools.partial(_share, row, usage)
-                column = Column(
+                gpu_column = Column(
                     'gpu',
                     _heading(row.device.key),
                     (_GPU_CELLS - 1,),
@@ -165,9 +165,11 @@ def _columns(
                     align='<',
                     gap=2 - bool(number),
                 )
-                columns.append(column)
+                columns.append(gpu_column)
             continue
-        columns.append(each._replace(title='JOB') if state.sums_by_owner and not columns else each)
+        columns.append(
+            column._replace(title='JOB') if state.sums_by_owner and not columns else column
+        )
     return columns
 
 
