@@ -716,6 +716,45 @@ def test_no_heading_moves_in_a_minute_in_which_jobs_start_and_end(width: int, he
     assert len(seen) == 1, '\n'.join(line for each in seen for _, line in each[0])
 
 
+@pytest.mark.parametrize(('width', 'lines'), [(100, 1), (120, 2)])
+def test_job_that_is_cut_ends_next_to_the_bar_and_the_bar_next_to_the_memory(
+    width: int, lines: int
+) -> None:
+    owner = make_owner((Layer('slurm', '7' * 40),))
+    gpus = [gpu(i, 'A', memory_used_bytes=70 * GIB) for i in (0, 1)]
+    running = (process(gpus[0], 1, 'x', gpu_memory_bytes=GIB, owner=owner),)
+    sample = machine(*gpus, processes=running)
+    row = panel(sample, width, lines, history=device_history_of(sample)).lines()[2]
+    assert re.search(r'slurm 7+\.\. [▇█]\S* 70\.0/80 ', row)
+
+
+def test_command_in_place_of_a_job_fills_its_column() -> None:
+    device = gpu(0, 'A', memory_used_bytes=GIB)
+    command = 'python3 finetune.py --model mistral-7b'
+    running = (process(device, 1, command, gpu_memory_bytes=GIB),)
+    for width, job in (
+        (120, 'finetune.py --model mis.. '),
+        (200, 'finetune.py --model mistral-7b '),
+    ):
+        assert job in panel(machine(device, processes=running), width, 2).lines()[2]
+
+
+def test_low_screen_shows_gpus_with_problems_held_ones_and_the_selected_one() -> None:
+    devices = [gpu(i, 'A', gpu_utilization_percent=90, memory_used_bytes=GIB) for i in range(9)]
+    devices[6] = devices[6]._replace(remapped_rows_pending=True)
+    devices[5] = devices[5]._replace(gpu_utilization_percent=0)
+    held = process(devices[5], 1, 'x', gpu_memory_bytes=GIB)._replace(gpu_idle_seconds=3600.0)
+    sample = machine(*devices, processes=(held,))
+    for keys, expected, arrows in (
+        ((), '0 1 2 5 6!', '▼'),
+        (('Tab',) * 4, '2 3 4 5 6!', '▲▼'),
+        (('Tab',) * 9, '4 5 6! 7 8', '▲'),
+    ):
+        lines = lines_of(pressed(state_on(sample, 40, 12), *keys))
+        assert ' '.join(line.strip('│► ').split()[0] for line in lines[3:8]) == expected
+        assert f'5 of 9 {arrows} ' in lines[1]
+
+
 def test_low_screen_has_hints_in_place_of_its_border_and_room_for_another_gpu() -> None:
     lines = lines_of(state_on('h100x8', 40, 12, view=ViewState(hints=True)))
     assert all(line.split()[1].startswith(str(gpu)) for gpu, line in enumerate(lines[3:7]))

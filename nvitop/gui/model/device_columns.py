@@ -110,10 +110,16 @@ def _memory(row: GpuRow, width: int) -> Pieces:
         return ((fmt.NOT_AVAILABLE, DIM),)
     if row.is_others_memory:
         return (('shared', DIM),)
-    text, bound = f'{used / GiB:.1f}', '' if total is None else f'/{total / GiB:.0f}'
-    if not bound or len(text) + len(bound) > width or width < _BOTH_MEMORIES:
+    text = f'{used / GiB:.1f}'
+    if total is None or memory_width(row.device) > width:
         return ((text, PLAIN),)
-    return ((text, PLAIN), (bound, DIM))
+    return ((text, PLAIN), (f'/{total / GiB:.0f}', DIM))
+
+
+def memory_width(device: DeviceSample) -> int:
+    """Return the cells that used and installed memory need at most."""
+    total = (device.info.memory_total_bytes or 0) / GiB
+    return len(f'{total:.1f}/{total:.0f}')
 
 
 def _utilization(row: GpuRow, _: int) -> Pieces:
@@ -153,9 +159,6 @@ def _value(text: str, unit: str = '') -> Pieces:
     return ((text, PLAIN),)
 
 
-#: Width of used and installed memory; narrower columns have the used memory only.
-_BOTH_MEMORIES = 9
-
 # fmt: off
 #: Columns of devices. Text: pieces for a :class:`GpuRow` and the width of the column.
 DEVICE_COLUMNS: tuple[Column, ...] = (
@@ -164,8 +167,8 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
     Column('name', 'NAME', (8, 16, 28), 'product name if there are different ones; profile of a MIG device', _name, align='<', gap=1, rank=5),
     Column('state', 'STATE', (7, 11, 16), 'what it is doing; see [STATE](monitor.md#gpus)', _state, align='<'),
     Column('user', 'USER', (8, 20), 'the user with the most memory, and the number of others', _user, align='<', gap=2, rank=2),
-    Column('job', 'JOB', (12, 20, 40), 'the job, pod or container with the most memory, or the command if it belongs to none', _job, align='<', rank=8, gap=2),
-    Column('memory_bar', '', (4, 10, 10, 16), 'used memory in percent', _memory_bar, align='<', gap=2, rank=4),
+    Column('job', 'JOB', (15, 20, 40), 'the job, pod or container with the most memory, or the command if it belongs to none', _job, align='<', rank=8, gap=2),
+    Column('memory_bar', '', (4, 10, 10, 16), 'used memory in percent', _memory_bar, align='<', gap=1, rank=4),
     Column('memory', 'MEM GiB', (7, 9), 'used memory, and with enough room all memory; `shared`: that of a MIG device that uses the same memory', _memory, source='`memory_used`, `memory_total`'),
     Column('utilization', 'UTIL', (4,), 'share of time in which a kernel ran; without it, the history is that of the memory', _utilization, gap=2, source='`gpu_utilization`'),
     Column('temperature', 'TEMP', (4,), 'temperature of the GPU', _temperature, gap=2, rank=5, metrics=('temperature',)),
@@ -229,13 +232,18 @@ def tall_columns(columns: Sequence[Column]) -> list[Column]:
     ]
 
 
+#: Maximum width to which a column grows for a command.
+_COMMAND = 24
+
+
 def device_widths(rows: Iterable[GpuRow]) -> dict[str, int]:
     """Return the widths of the widest texts of devices in columns that grow."""
     widths = {'state': 0, 'word': 0, 'user': 0, 'job': 0}
     for row in rows:
         texts = (f'{row.word} {row.mark}'.strip(), row.word, row.who, row.job)
         for name, text in zip(widths, texts):
-            widths[name] = max(widths[name], cell_width(text))
+            most = _COMMAND if name == 'job' and row.has_command else cell_width(text)
+            widths[name] = max(widths[name], min(most, cell_width(text)))
     return widths
 
 

@@ -11,7 +11,7 @@ from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.table import Item
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, WARNING, Style
-from nvitop.gui.render.width import cell_width, clip, safe
+from nvitop.gui.render.width import cell_width, safe
 from nvitop.health import (
     DeviceState,
     Finding,
@@ -28,8 +28,6 @@ from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 FREE = 'free'
 #: Words of a device that processes use.
 _BUSY = ('busy', 'in use')
-#: Maximum width of a command in place of a job, for which columns do not grow.
-_COMMAND = 24
 #: Time (seconds) since its last use for which a process still counts as using a device.
 _RECENT_SECONDS = 60.0
 
@@ -46,6 +44,8 @@ class GpuRow(NamedTuple):
     user: str = ''
     job: str = ''
     others: tuple[str, ...] = ()
+    #: Whether ``job`` is a command, for which columns do not grow.
+    has_command: bool = False
     #: Whether the user of the monitor is this user.
     is_own: bool = False
     #: Whether the user has only claimed the device, which is free; ``job`` is for how long.
@@ -214,12 +214,13 @@ def _with_user(row: GpuRow, processes: Sequence[ProcessSample], own_name: str | 
     )
     if largest.owner is None or largest.owner.is_plain:
         command = fmt.format_command(largest.command, largest.status, name=largest.name)
-        job = clip(fmt.brief_command(command, 0), _COMMAND)
+        job = fmt.brief_command(command, 0)
     else:
         job = safe(largest.owner.group)
     return row._replace(
         user=safe(name or fmt.NOT_AVAILABLE),
         job=job,
+        has_command=largest.owner is None or largest.owner.is_plain,
         others=tuple(
             f'{safe(other or fmt.NOT_AVAILABLE)} {fmt.format_gib_count(sums[other])} GiB'
             for other in others

@@ -19,6 +19,7 @@ from nvitop.gui.model.device_columns import (
     facts_of,
     has_value,
     is_known,
+    memory_width,
     metric_style,
     metrics_of,
     tall_columns,
@@ -87,11 +88,12 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
     if panel.has_metrics:
         return _draw_metrics(buf, area, panel, rows[0], shown)
     room = area.height - DEVICE_FRAME - bool(panel.shown.free)
-    first, last = _window(panel, room, shown.selected)
+    fitting = _rows_that_fit(panel, room, shown.selected)
     position: tuple[Item, ...] = ()
-    if last - first < len(panel.shown.rows):
-        arrows = '▲' * (first > 0) + '▼' * (last < len(panel.shown.rows))
-        text = f'{first + 1}-{last} of {len(rows)} {arrows}'
+    if len(fitting) < len(panel.shown.rows):
+        ends_shown = fitting[:1] == panel.shown.rows[:1], fitting[-1:] == panel.shown.rows[-1:]
+        arrows = '▲' * (not ends_shown[0]) + '▼' * (not ends_shown[1])
+        text = f'{len(fitting) + len(panel.shown.free)} of {len(rows)} {arrows}'.rstrip()
         position = (Item((text,), Style(Role.KEY, bold=True), 0),)
     draw_border(buf, area.y, (), ends, notes, (*position, *total_notes(rows)))
     columns = _place(area.width, rows, panel.lines, shown)
@@ -104,7 +106,7 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
         _draw_times(buf, Rect(history.x, area.y + 1, history.width, 1), shown)
         top = _common_top(panel.shown.rows, shown, history.width)
     y = area.y + DEVICE_FRAME
-    for row in panel.shown.rows[first:last]:
+    for row in fitting:
         lines = panel.lines if is_tall(row) else 1
         _draw_row(buf, Rect(1, y, area.width - 2, lines), columns, row, shown, rows, top)
         y += lines
@@ -113,14 +115,20 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
     return None if history is None else Cells(history.x, history.width)
 
 
-def _window(panel: MainRows, room: int, selected: DeviceKey | None) -> tuple[int, int]:
-    count = len(panel.shown.rows)
-    if panel.lines > 1 or count <= room:
-        return 0, count
-    keys = [row.device.key for row in panel.shown.rows]
-    at = keys.index(selected) if selected in keys else 0
-    first = max(0, min(at - room // 2, count - room))
-    return first, first + room
+def _rows_that_fit(panel: MainRows, room: int, selected: DeviceKey | None) -> tuple[GpuRow, ...]:
+    """Return the selected row, those with problems, held ones, and those next to the selected one."""
+    rows = panel.shown.rows
+    if panel.lines > 1 or len(rows) <= room:
+        return rows
+    keys = [row.device.key for row in rows]
+    at = keys.index(selected) if selected in keys else -1
+
+    def rank(number: int) -> tuple[bool, bool, bool, int]:
+        row = rows[number]
+        is_held = row.state.word == 'held'
+        return number != at, not row.is_wrong, not is_held, abs(number - at)
+
+    return tuple(rows[number] for number in sorted(sorted(range(len(rows)), key=rank)[:room]))
 
 
 def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) -> tuple[Placed, ...]:
@@ -156,12 +164,19 @@ def _columns(rows: Sequence[GpuRow], lines: int, *, has_history: bool) -> list[C
     if any(row.device.key.is_mig for row in rows):
         # Their bars are right below each other.
         changed['memory_bar'] = DEVICE_COLUMNS_BY_NAME['memory_bar']
+    most = max(map(memory_width, gpus), default=0)
     if len(names) < 2:
         changed['name'] = DEVICE_COLUMNS_BY_NAME['name']._replace(text=_profile)
-    return [
+    found = [
         changed.get(column.name, column)
         for column in (DEVICE_COLUMNS if lines == 1 else tall_columns(DEVICE_COLUMNS))
         if (has_history or column.name != 'history') and (not gpus or has_value(column, gpus))
+    ]
+    return [
+        column._replace(sizes=column.sizes[:1])
+        if column.name == 'memory' and most <= column.sizes[0]
+        else column
+        for column in found
     ]
 
 
