@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.device_columns import facts_of, metrics_of
@@ -87,25 +87,18 @@ def main_rows(
             return MainRows(full, host, room - full - host, Folded(tuple(rows)), is_full=True)
     has_one_gpu, status = len(rows) == 1, rows[0].device.status
     is_asleep = has_one_gpu and status == 'asleep'
-    has_metrics = has_one_gpu and status == 'ok' and (is_page or view.mode != 'compact')
-    shown, fact_rows = Folded(tuple(rows)), 0
+    has_metrics, shown, fact_rows = False, Folded(tuple(rows)), 0
+    if has_one_gpu and status == 'ok' and (is_page or view.mode != 'compact'):
+        growing = len(metrics_of(rows[0].device, is_page=is_page))
+        has_metrics = DEVICE_FRAME + growing <= most
     if has_metrics:
-        count = len(metrics_of(rows[0].device, is_page=is_page))
-        per_row = max(1, inside(width).width // FACT_WIDTH)
-        problem = wrap(rows[0].trouble, inside(width).width - FACT_LABEL)
-        fact_rows = (
-            1 + len(problem) + -(-len(facts_of(rows[0].device)) // per_row) if is_page else 0
-        )
-        has_metrics = DEVICE_FRAME + count <= most
-    if has_metrics:
-        least = DEVICE_FRAME + count
-        # What is wrong is more important than the host and processes, and they than other facts.
-        others = view.show_host + PROCESS_FRAME + _FEWEST_ON_PAGE
-        fact_rows = min(fact_rows, most - least, max(1 + len(problem), room - least - others))
-        least += fact_rows
-        growing, steps = count, _MOST_LINES
+        least, steps = DEVICE_FRAME + growing, _MOST_LINES
+        if is_page:
+            # The host and processes are more important than facts other than what is wrong.
+            free = room - least - (view.show_host + PROCESS_FRAME + _FEWEST_ON_PAGE)
+            fact_rows = min(_fact_rows(rows[0], width, free), most - least)
+            least += fact_rows
     else:
-        fact_rows = 0
         if DEVICE_FRAME + len(rows) > most:
             shown = fold_free(rows)
         # The only GPU has no headings while it is asleep.
@@ -117,26 +110,33 @@ def main_rows(
     sizes = [(0, least), *((1 + n, least + (n - 1) * growing) for n in range(2, steps + 1))]
     # The processes of a GPU that is asleep are few.
     enough = range(third + 1, 0 if is_page or is_asleep else PROCESS_FRAME + _ENOUGH + 1)
-    panels = [
-        sizes,
-        [(0, third), (2, target), *((20, n) for n in enough)],
-    ]
+    panels = {
+        'devices': sizes,
+        'processes': [(0, third), (2, target), *((20, n) for n in enough)],
+    }
     if view.show_host:
         has_ruler = has_metrics or (width >= _WITH_HISTORIES and not is_asleep)
         high = (_HOST_ROWS,) if has_ruler else _HOST_ROWS_WITH_RULER
-        panels.append([(1, 1), *enumerate(high, 25)])
+        panels['host'] = [(1, 1), *enumerate(high, 25)]
     heights = stack(panels, room)
-    host = heights[2] if view.show_host else 0
-    grown = (heights[0] - least) // growing if growing else 0
+    grown = (heights['devices'] - least) // growing if growing else 0
     return MainRows(
-        heights[0],
-        host,
-        room - heights[0] - host,
+        heights['devices'],
+        heights.get('host', 0),
+        heights['processes'] + room - sum(heights.values()),  # they take the rest
         shown,
         1 + grown,
         has_metrics,
         facts=fact_rows,
     )
+
+
+def _fact_rows(row: GpuRow, width: int, room: int) -> int:
+    """Return the rows of facts on the page of a GPU: all that fit, and at least what is wrong."""
+    cells = inside(width).width
+    trouble = 1 + len(wrap(row.trouble, cells - FACT_LABEL))
+    others = -(-len(facts_of(row.device)) // max(1, cells // FACT_WIDTH))
+    return min(trouble + others, max(trouble, room))
 
 
 def is_tall(row: GpuRow) -> bool:
@@ -166,29 +166,29 @@ def is_separated(above: GpuRow, row: GpuRow) -> bool:
     return not (first.is_mig and second.is_mig and first.physical_index == second.physical_index)
 
 
-def stack(panels: Sequence[Sequence[tuple[int, int]]], height: int) -> tuple[int, ...]:
+def stack(panels: Mapping[str, Sequence[tuple[int, int]]], height: int) -> dict[str, int]:
     """Return the rows of each panel, at most ``height`` together; 0 for a panel without room.
 
     A panel is the numbers of rows that make sense, from low to high, each with a rank before it.
     Panels get their lowest size in the order of rank. Then sizes of the lowest rank are given first, of
     whatever panel, as long as they fit.
     """
-    rows = [0] * len(panels)
+    rows = dict.fromkeys(panels, 0)
     left = height
-    for number in sorted(range(len(panels)), key=lambda number: panels[number][0][0]):
-        least = panels[number][0][1]
+    for name, sizes in sorted(panels.items(), key=lambda panel: panel[1][0][0]):
+        least = sizes[0][1]
         if least <= left:
-            rows[number] = least
+            rows[name] = least
             left -= least
     others = [
-        (rank, number, size)
-        for number, panel in enumerate(panels)
-        if rows[number]
-        for rank, size in panel[1:]
+        (rank, number, name, size)
+        for number, (name, sizes) in enumerate(panels.items())
+        if rows[name]
+        for rank, size in sizes[1:]
     ]
-    for _, number, size in sorted(others):
-        more = size - rows[number]
+    for _, _, name, size in sorted(others):
+        more = size - rows[name]
         if 0 < more <= left:
-            rows[number] = size
+            rows[name] = size
             left -= more
-    return tuple(rows)
+    return rows

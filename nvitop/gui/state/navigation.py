@@ -383,10 +383,6 @@ def go_back(state: AppState) -> Result:
     return (select_key(state, keys[0]) if keys else deselect(state)), ()
 
 
-#: Maximum time (seconds) between the clicks of a double click.
-DOUBLE_CLICK_SECONDS = 0.4
-
-
 def leave(state: AppState) -> Result:
     """Leave the page of a device, else return to the list of events, else leave the monitor."""
     if state.main.shows_page:
@@ -394,6 +390,10 @@ def leave(state: AppState) -> Result:
     if state.screen is Screen.MAIN and state.behind:
         return go_back(state)
     return state, (Quit(),)
+
+
+#: Maximum time (seconds) between the clicks of a double click.
+DOUBLE_CLICK_SECONDS = 0.4
 
 
 def is_double(state: AppState, event: MousePressed) -> bool:
