@@ -104,7 +104,7 @@ def _now(draw: Callable[[Buffer, AppState], None]) -> Callable[[Buffer, AppState
 
 def _long_commands(state: AppState) -> tuple[list[str], int]:
     columns = place_processes(state.view.columns, state.width, state.widths)
-    width = next((each.width for each in columns if each.column.name == 'command'), 0)
+    width = next((cell.width for cell in columns if cell.column.name == 'command'), 0)
     return [row.command or '' for row in state.rows] if width else [], width
 
 

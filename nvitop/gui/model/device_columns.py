@@ -298,7 +298,7 @@ def metrics_of(device: DeviceSample, *, is_page: bool) -> tuple[Metric, ...]:
 def facts_of(device: DeviceSample) -> list[tuple[str, str]]:
     """Return the labels and texts of the facts on the page of a device; MIG devices have few of them."""
     texts = [(label, text_of(device)) for label, text_of in FACTS]
-    return [each for each in texts if not device.key.is_mig or each[1] != fmt.NOT_AVAILABLE]
+    return [fact for fact in texts if not device.key.is_mig or fact[1] != fmt.NOT_AVAILABLE]
 
 
 def _listed(*parts: tuple[str, object]) -> str:

@@ -138,11 +138,11 @@ class GpuRow(NamedTuple):
         return ' · '.join(filter(None, (*self.problem_forms[:1], self.advice))) or self.held_words
 
 
-def device_rows(sample: Sample, found: Iterable[Finding] | None = None) -> tuple[GpuRow, ...]:
-    """Return the rows of all devices of a sample; ``found`` are the findings if they are known."""
-    found = tuple(findings(sample) if found is None else found)
-    worst = worst_findings(found)
-    problems = Counter(finding.device for finding in found if is_wrong(finding))
+def device_rows(sample: Sample, known: Iterable[Finding] | None = None) -> tuple[GpuRow, ...]:
+    """Return the rows of all devices of a sample; ``known`` are its findings, if they are known."""
+    known = tuple(findings(sample) if known is None else known)
+    worst = worst_findings(known)
+    problems = Counter(finding.device for finding in known if is_wrong(finding))
     states = device_states(sample)
     busy = {key for key, state in states.items() if state.word == 'busy'}
     users = _users_by_device(sample, busy)
@@ -207,7 +207,7 @@ def _with_user(row: GpuRow, processes: Sequence[ProcessSample], own_name: str | 
     sums: Counter[str] = Counter()
     for process in processes:
         sums[process.username or ''] += process.gpu_memory_bytes or 0
-    name, *others = sorted(sums, key=lambda each: (not each, -sums[each]))
+    name, *others = sorted(sums, key=lambda user: (not user, -sums[user]))
     largest = max(
         (process for process in processes if (process.username or '') == name),
         key=lambda process: process.gpu_memory_bytes or 0,
@@ -235,14 +235,14 @@ def _held_words(sample: Sample, row: GpuRow) -> str:
     if not held:
         return ''
     name = held[0].username
-    size = sum(each.gpu_memory_bytes or 0 for each in held if each.username == name) / GiB
+    size = sum(process.gpu_memory_bytes or 0 for process in held if process.username == name) / GiB
     seconds = row.state.held_seconds
     time = '' if seconds is None else f' for {fmt.format_idle_time(seconds)}'
     words = f'{size:.1f} GiB of {safe(name or fmt.NOT_AVAILABLE)} not used{time}'
     is_used = any(
-        not each.is_idle_longer and each.gpu_idle_seconds < _RECENT_SECONDS
-        for each in sample.processes
-        if each.key.device == row.device.key and each.gpu_idle_seconds is not None
+        not process.is_idle_longer and process.gpu_idle_seconds < _RECENT_SECONDS
+        for process in sample.processes
+        if process.key.device == row.device.key and process.gpu_idle_seconds is not None
     )
     return f'{words}; another process uses the GPU' if is_used else words
 
@@ -254,21 +254,21 @@ def answers(rows: Sequence[GpuRow]) -> tuple[Item, ...]:
     """
     leaves = [row for row in rows if not row.is_divided]
     free = [row for row in leaves if row.is_free]
-    found = []
+    items = []
     if free:
-        found.append(Item((f'{len(free)} free: GPU {_labels(free)}', f'{len(free)} free'), IDLE, 0))
+        items.append(Item((f'{len(free)} free: GPU {_labels(free)}', f'{len(free)} free'), IDLE, 0))
     elif leaves and all(row.state.word in (*_BUSY, 'held') or row.is_claimed for row in leaves):
-        found.append(Item(('no GPU free', '0 free'), DIM, 4))
+        items.append(Item(('no GPU free', '0 free'), DIM, 4))
     used = [row for row in leaves if not row.is_claimed]
-    found += _by_user([row for row in used if row.state.word == 'held'], 'held', 2, WARNING)
-    found += _by_user([row for row in leaves if row.is_claimed], 'claimed', 4)
+    items += _by_user([row for row in used if row.state.word == 'held'], 'held', 2, WARNING)
+    items += _by_user([row for row in leaves if row.is_claimed], 'claimed', 4)
     for word in _BUSY:
-        found += _by_user([row for row in used if row.state.word == word], word, 3)
+        items += _by_user([row for row in used if row.state.word == word], word, 3)
     asleep = [row for row in used if row.state.word == 'asleep']
     if asleep:
         count = f'{len(asleep)} asleep'
-        found.append(Item((f'{count}: GPU {_labels(asleep)}', count), DIM, 4))
-    return (*found, *_problem(rows))
+        items.append(Item((f'{count}: GPU {_labels(asleep)}', count), DIM, 4))
+    return (*items, *_problem(rows))
 
 
 def _by_user(rows: Sequence[GpuRow], word: str, rank: int, style: Style = PLAIN) -> list[Item]:
@@ -283,10 +283,10 @@ def _by_user(rows: Sequence[GpuRow], word: str, rank: int, style: Style = PLAIN)
         groups.setdefault((row.user, row.word[len(word) :]), []).append(row)
     unknown = 'unknown user'
     who = (
-        f'GPU {_labels(each)} {user or unknown}{since}'
+        f'GPU {_labels(user_rows)} {user or unknown}{since}'
         if since
-        else f'{user or f"{unknown} on GPU"} {_labels(each)}'
-        for (user, since), each in groups.items()
+        else f'{user or f"{unknown} on GPU"} {_labels(user_rows)}'
+        for (user, since), user_rows in groups.items()
     )
     users = list(dict.fromkeys(user or unknown for user, _ in groups))
     count = f'{len(rows)} {word}'

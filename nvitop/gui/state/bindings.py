@@ -127,13 +127,13 @@ def sorting(
 
 def _sort_bindings() -> Iterator[Binding]:
     for screen, orders in LIST_ORDERS.items():
-        for each in orders:
-            text, group = f'sort by {each.title}', f'{screen.value}-'
+        for order in orders:
+            text, group = f'sort by {order.title}', f'{screen.value}-'
             if screen is Screen.MAIN:
-                text, group = f'sort by {each.describe(reverse=False)}', ''
-            if each.name == 'natural':
+                text, group = f'sort by {order.describe(reverse=False)}', ''
+            if order.name == 'natural':
                 text = 'sort by GPU, user, PID (default)'
-            yield from sorting(each, sort_list, screen, each.title, text, group=group)
+            yield from sorting(order, sort_list, screen, order.title, text, group=group)
 
 
 # fmt: off

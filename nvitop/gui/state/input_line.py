@@ -158,21 +158,21 @@ def _hits(state: AppState, text: str) -> list[int]:
     if not words:
         return []
     if state.spec.texts is not None:
-        found = [
+        are_hits = [
             all(contains(line, word) for word in words) for line in state.spec.texts(state.inner)
         ]
     elif not query:
         return []
     elif state.screen is Screen.TREE:
         uses = uses_of_devices(state)
-        found = [matches_host_process(row.process, query, uses) for row in state.tree_rows]
+        are_hits = [matches_host_process(row.process, query, uses) for row in state.tree_rows]
     else:
-        found = [
+        are_hits = [
             (not line.is_job or line.is_folded)
             and any(matches(process, query) for process in line.processes)
             for line in process_lines(state)
         ]
-    hits = [line for line, is_hit in enumerate(found) if is_hit]
+    hits = [line for line, is_hit in enumerate(are_hits) if is_hit]
     if state.spec.has_cursor:
         return hits
     layout = lines_layout(state)

@@ -61,5 +61,5 @@ def tag(state: AppState) -> Result:
         return navigation.move_by_lines(tagged, 1)[0], ()
     line = navigation.current_line(state) or 0
     rest = process_lines(state)[line + 1 :]
-    after = (i for i, each in enumerate(rest, line + 1) if each.job is None or each.is_job)
+    after = (i for i, later in enumerate(rest, line + 1) if later.job is None or later.is_job)
     return navigation.go_to_line(tagged, next(after, line)), ()

@@ -67,10 +67,10 @@ def show_past(state: AppState, event: events.PastShown) -> AppState:
         state = answer(state, 'Time', f'Time: {event.message}')
     if sample is None:
         return relist(state._replace(frozen=None)) if state.frozen is not None else state
-    found = findings(sample)
-    problems = count_problems((), sample.problems, sample.timestamp, found)
+    past_findings = findings(sample)
+    problems = count_problems((), sample.problems, sample.timestamp, past_findings)
     costs = ((sample.monotonic, sample.cost),)
-    tally = Tally(problems, found, costs, problem_lines(problems))
+    tally = Tally(problems, past_findings, costs, problem_lines(problems))
     until = state.sample.monotonic if state.frozen is None else state.frozen.until
     # A kept sample may be older than the look-up of owners.
     owners = {process.key[:2]: process.owner for process in state.sample.processes}

@@ -47,10 +47,10 @@ def update(state: AppState, event: events.Event) -> Result:
 
 def _press(state: AppState, event: events.KeyPressed) -> Result:
     key = event.key
-    found = state.keymap.find(state.screen, key)
+    binding = state.keymap.find(state.screen, key)
     # A user who pressed Ctrl-Z types ahead for the shell, whatever is open: the Enter after ``fg`` must
     # not confirm a dialog.
-    if key.startswith('Ctrl-') and found is not None and found.suspends:
+    if key.startswith('Ctrl-') and binding is not None and binding.suspends:
         return state._replace(prefix=''), (events.Suspend(),)
     if state.field is not None:
         return press_in_field(state, state.field, key)
@@ -120,7 +120,7 @@ def _explain_unbound(state: AppState, prefix: str, key: str) -> Result:
     if state.screen is Screen.HELP:
         return go_back(state)
     elsewhere = state.keymap.elsewhere(state.screen, key)
-    bindings = [each for each in elsewhere if each.screens != {Screen.SIGNAL}]
+    bindings = [binding for binding in elsewhere if binding.screens != {Screen.SIGNAL}]
     if state.view.readonly and bindings and all(binding.is_signal for binding in bindings):
         return refuse(state, needs.unmet_need(state, bindings[0]))
     screens = frozenset().union(*(binding.screens - {Screen.SIGNAL} for binding in bindings))
@@ -153,19 +153,21 @@ def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
         return state
     if not event.origin.is_live:
         state = state._replace(timestamp=float(int(sample.timestamp)))
-    found = findings(sample, state.tally.findings)
-    problems = count_problems(state.tally.problems, sample.problems, sample.timestamp, found)
+    current_findings = findings(sample, state.tally.findings)
+    problems = count_problems(
+        state.tally.problems, sample.problems, sample.timestamp, current_findings
+    )
     costs = (*state.tally.costs, (sample.monotonic, sample.cost))[-MAX_COSTS:]
     after = state._replace(
         sample=sample,
         origin=event.origin,
-        tally=Tally(problems, found, costs, problem_lines(problems)),
+        tally=Tally(problems, current_findings, costs, problem_lines(problems)),
         gpu_times=event.gpu_times,
         gpu_times_since=event.gpu_times_since,
         events=event.events,
     )
     if after.frozen is None:
-        after = after._replace(devices=device_rows(sample, found))
+        after = after._replace(devices=device_rows(sample, current_findings))
     # Processes are measured less often than devices: most samples repeat them.
     same_processes = sample.processes is before.processes
     same_devices = [d.key for d in sample.devices] == [d.key for d in before.devices]

@@ -98,9 +98,9 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
     draw_border(buf, area.y, (), ends, notes, (*position, *total_notes(rows)))
     columns = _place(area.width, rows, panel.lines, shown)
     has_values = any(row.device.status == 'ok' for row in rows)
-    named = [each for each in columns if has_values or each.column.title in ('GPU', 'STATE')]
+    named = [cell for cell in columns if has_values or cell.column.title in ('GPU', 'STATE')]
     draw_headings(buf, area.y + 1, named)
-    history = next((each for each in columns if each.column.name == 'history'), None)
+    history = next((cell for cell in columns if cell.column.name == 'history'), None)
     top = None
     if history is not None and has_values:
         _draw_times(buf, Rect(history.x, area.y + 1, history.width, 1), shown)
@@ -135,7 +135,9 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
     """Place the columns. Texts have room for the longest one, in steps, so that columns rarely move."""
     columns = _columns(rows, lines, has_history=shown.ruler is not None)
     widths = dict(shown.widths or device_widths(rows))
-    widths.update((each.name, widest(each, rows)) for each in columns if each.name == 'name')
+    widths.update(
+        (column.name, widest(column, rows)) for column in columns if column.name == 'name'
+    )
     if lines == 1:
         least = {'state': 10, 'user': 8, 'job': 8 if widths['job'] else 0}
     else:  # the problem is below the job
@@ -149,7 +151,9 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
         if column.name in widths and len(column.sizes) > 1
     }
     if not widths['job']:
-        columns = [each._replace(title='') if each.name == 'job' else each for each in columns]
+        columns = [
+            column._replace(title='') if column.name == 'job' else column for column in columns
+        ]
     if width < CLASSIC:
         columns = [column._replace(gap=min(column.gap, 1)) for column in columns]
     # The index is above those of the processes.
@@ -167,7 +171,7 @@ def _columns(rows: Sequence[GpuRow], lines: int, *, has_history: bool) -> list[C
     most = max(map(memory_width, gpus), default=0)
     if len(names) < 2:
         changed['name'] = DEVICE_COLUMNS_BY_NAME['name']._replace(text=_profile)
-    found = [
+    shown_columns = [
         changed.get(column.name, column)
         for column in (DEVICE_COLUMNS if lines == 1 else tall_columns(DEVICE_COLUMNS))
         if (has_history or column.name != 'history') and (not gpus or has_value(column, gpus))
@@ -176,7 +180,7 @@ def _columns(rows: Sequence[GpuRow], lines: int, *, has_history: bool) -> list[C
         column._replace(sizes=column.sizes[:1])
         if column.name == 'memory' and most <= column.sizes[0]
         else column
-        for column in found
+        for column in shown_columns
     ]
 
 
@@ -236,14 +240,14 @@ def _draw_row(
     if device.status != 'ok':
         _draw_silent(buf, y, columns, row, area.height)
     else:
-        for each in columns:
+        for cell in columns:
             # The GPU of a MIG device has values that it lacks.
-            if not device.key.is_mig or has_value(each.column, [device]):
-                draw_cell(buf, y, each, each.column.text(row, each.width), PLAIN)
+            if not device.key.is_mig or has_value(cell.column, [device]):
+                draw_cell(buf, y, cell, cell.column.text(row, cell.width), PLAIN)
         _draw_facts_below(buf, area.inset(0, 1, 0, 0), columns, row, rows, right)
     if history is not None and shown.ruler is not None and device.status == 'ok':
         graph = Rect(history.x, y, history.width, area.height)
-        metric, memory = (METRICS_BY_NAME[each] for each in (shown.graphs.metric, 'memory_percent'))
+        metric, memory = (METRICS_BY_NAME[name] for name in (shown.graphs.metric, 'memory_percent'))
         if area.height >= _WITH_MEMORY and metric != memory and is_known(device, metric.name):
             graph, below = graph.split_top(_WITH_MEMORY - 1)
             _draw_memory(buf, below.split_top(1)[0], device, shown.ruler)
@@ -277,12 +281,12 @@ def _draw_memory(buf: Buffer, area: Rect, device: DeviceSample, ruler: Ruler) ->
 
 def _draw_silent(buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, lines: int) -> None:
     x = 0
-    for each in columns:
-        if each.column.name in ('index', 'mark', 'name', 'state'):
-            content = each.column.text(row, each.width)
-            draw_cell(buf, y, each, content, PLAIN)
+    for cell in columns:
+        if cell.column.name in ('index', 'mark', 'name', 'state'):
+            content = cell.column.text(row, cell.width)
+            draw_cell(buf, y, cell, content, PLAIN)
         elif not x:
-            x = each.x
+            x = cell.x
     room = columns[-1].right - x
     reason = clip(why_silent(row.device, room), room)
     words = [(reason, row.word_style)] if reason else []
@@ -331,20 +335,20 @@ def _draw_facts_below(
     if area.is_empty:
         return
     # Other models may report what this one doesn't.
-    facts = _facts([each for each in rows if _model_of(each) == _model_of(row)], 1 + area.height)
+    facts = _facts([other for other in rows if _model_of(other) == _model_of(row)], 1 + area.height)
     left, end = 0, right
-    for each in columns:
-        for y, fact in enumerate(facts.get(each.column.name, ()), area.y):
+    for cell in columns:
+        for y, fact in enumerate(facts.get(cell.column.name, ()), area.y):
             width = fact.sizes[0]
-            x = each.x if fact.align == '<' else each.right - width
+            x = cell.x if fact.align == '<' else cell.right - width
             draw_cell(buf, y, Placed(fact, x, width), fact.text(row, width), PLAIN)
             if fact.align == '<':
                 left = max(left, x + width + 2)
             else:
                 end = x - 1
-        if each.column.name == 'job':
-            left = each.x
-    places = {each.column.name: each.x for each in columns}
+        if cell.column.name == 'job':
+            left = cell.x
+    places = {cell.column.name: cell.x for cell in columns}
     bar = places.get('memory_bar', right + 1) - 1
     text, style = _problem_that_fits(row, max(0, bar - left), max(0, end - left))
     # High rows without facts in their last line leave it empty, so that those of all GPUs look alike.
@@ -362,7 +366,9 @@ def _draw_facts_below(
         # Over the facts if there is no other way.
         for text, x in ((row.advice, left), (brief, left), (brief, places['state'])):
             lines = [
-                line for each in (fault, text) for line in _lines_of_sentences(each, right - x)
+                line
+                for sentences in (fault, text)
+                for line in _lines_of_sentences(sentences, right - x)
             ]
             if len(lines) <= count:
                 break
@@ -401,8 +407,8 @@ def _draw_free(
     free: Sequence[GpuRow],
     shown: DeviceView,
 ) -> None:
-    left = next(each.x for each in columns if each.column.name == 'state')
-    index = next(each for each in columns if each.column.name == 'index')
+    left = next(cell.x for cell in columns if cell.column.name == 'state')
+    index = next(cell for cell in columns if cell.column.name == 'index')
     labels = fmt.join_labels(row.device.key.label for row in free)
     x = max(2, (index.right if len(labels) <= index.width else left - 1) - cell_width(labels))
     x += buf.write(x, y, clip(labels, area.width - 4 - len(' free')), IDLE)
