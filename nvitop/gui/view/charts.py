@@ -14,6 +14,7 @@ from nvitop.gui.render.theme import DIM, HEADING, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip
 
 if TYPE_CHECKING:
+    from nvitop.gui.state.app_state import AppState
     from nvitop.sampling.history import History
 
 #: Heights of a cell, from unknown to full.
@@ -127,6 +128,14 @@ class Ruler:
         for seconds in range(step, int(cell * width) + 1, step):
             text = f'{seconds}s' if seconds <= 60 or seconds % 60 else f'{seconds // 60}m'
             yield width - round(seconds / cell), f'┬{text}'
+
+
+def ruler_of(state: AppState, history: History) -> Ruler:
+    """Return the ruler of the histories on a screen, with a cursor if it shows the past."""
+    sample = state.shown
+    is_past = bool(sample.sequence) and (state.frozen is not None or not state.origin.is_live)
+    past = (sample.monotonic, sample.timestamp) if is_past else None
+    return Ruler(history, state.main.graphs.minutes, past)
 
 
 #: Seconds between two marks of a ruler, minimum number of cells between them, and usual number of marks.

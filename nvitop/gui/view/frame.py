@@ -11,12 +11,12 @@ from nvitop.gui.model.table import Item
 from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import NARROWEST, Buffer, Rect
 from nvitop.gui.render.theme import DIM, ERROR, PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip, clip_left, safe, wrap
+from nvitop.gui.render.width import cell_width, clip, clip_left, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.input_line import match_text, unknown_field
 from nvitop.gui.state.navigation import deselect
+from nvitop.gui.view.first_line import crumbs, draw_first_line
 from nvitop.gui.view.hints import draw_hints, draw_next_keys, title_badges
-from nvitop.gui.view.screens.main import crumbs, draw_first_line, draw_too_small
 from nvitop.gui.view.text import BORDER, draw_border, draw_mono_bars, draw_rule, draw_uprights
 from nvitop.sampling.history import History
 
@@ -29,7 +29,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
     buf = Buffer(state.width, state.body_height)
     is_too_small = buf.width < NARROWEST or buf.height < LOWEST
     if is_too_small:
-        draw_too_small(buf)
+        _draw_too_small(buf)
     else:
         if state.frozen is not None:
             history = history.until(max(state.frozen.until, state.frozen.sample.monotonic))
@@ -146,3 +146,10 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     if state.has_hints and not field.text and x + 1 + len(example) <= right:
         buf.write(x + 1, 0, example, DIM)
     buf.write(right, 0, count, ERROR if unknown else PLAIN)
+
+
+def _draw_too_small(buf: Buffer) -> None:
+    """Draw the minimum size, on a screen that is too small for anything else."""
+    text = f'too small: {NARROWEST} x {LOWEST} needed'
+    text = clip(text if len(text) <= buf.width else 'too small', buf.width)
+    buf.write(0, (buf.height - 1) // 2, pad(text, buf.width, '^'))

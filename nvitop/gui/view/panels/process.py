@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from typing import AbstractSet, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, AbstractSet, Mapping, NamedTuple, Sequence
 
 from nvitop.basics.text import contains
 from nvitop.gui.model import format as fmt
@@ -27,6 +27,9 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
+
+if TYPE_CHECKING:
+    from nvitop.gui.state.app_state import AppState
 
 #: Note on a machine without lists of processes.
 NO_LISTS = 'processes are not reported', 'not reported'
@@ -105,6 +108,10 @@ class Limits(NamedTuple):
             f'GPU {self.device.label}' if self.device is not None else '',
         ]
         return ' and '.join(filter(None, limits)) or 'the filter'
+
+
+def limits_of(state: AppState) -> Limits:
+    return Limits(state.main.filter, state.query, state.main.selected_device)
 
 
 def _options_text(options: ProcessFilter) -> str:

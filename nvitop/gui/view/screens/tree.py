@@ -16,8 +16,7 @@ from nvitop.gui.state.navigation import lines_layout, shown_scroll_x
 from nvitop.gui.state.process_rows import TreeRow, total_of
 from nvitop.gui.state.tags import tree_tags
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.panels.process import TAG, empty_message, row_style, unknown_note
-from nvitop.gui.view.screens.main import limits_of
+from nvitop.gui.view.panels.process import TAG, empty_message, limits_of, row_style, unknown_note
 from nvitop.gui.view.table import Content, draw_table
 from nvitop.gui.view.text import BORDER, draw_message
 

@@ -20,10 +20,16 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import list_sort, listed_users, order_arrow
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.process_rows import Group, Line
+from nvitop.gui.view.charts import ruler_of
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.panels.device import draw_histories
-from nvitop.gui.view.panels.process import ProcessView, empty_message, line_columns, unknown_note
-from nvitop.gui.view.screens.main import limits_of, ruler_of
+from nvitop.gui.view.panels.process import (
+    ProcessView,
+    empty_message,
+    limits_of,
+    line_columns,
+    unknown_note,
+)
 from nvitop.gui.view.table import Content, draw_cell, draw_table
 from nvitop.gui.view.text import draw_message, draw_section
 from nvitop.health.states import HELD_SECONDS, IDLE_RULE
