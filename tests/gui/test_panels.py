@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from nvitop.basics.units import GiB
 from nvitop.gui.model.choices import GraphState, MainState, ProcessFilter, Screen, Sort, ViewState
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, DEFAULT_COLUMNS
-from nvitop.gui.model.device_columns import DEVICE_COLUMNS, LINE_FACTS
+from nvitop.gui.model.device_columns import DEVICE_COLUMNS, LINE_FACTS, device_widths
 from nvitop.gui.model.device_rows import answers, device_rows, fold_free
 from nvitop.gui.model.main_rows import DEVICE_FRAME, MainRows, full_height, main_rows
-from nvitop.gui.model.table import Column, Item, fit
+from nvitop.gui.model.table import Column, Item, fit, place
 from nvitop.gui.render.ansi import to_ascii
-from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.buffer import Buffer, Cells, Rect
 from nvitop.gui.render.theme import PLAIN, Role, Style
 from nvitop.gui.state.app_state import AppState, ListPosition
 from nvitop.gui.state.events import Resized
@@ -34,7 +34,7 @@ from nvitop.gui.view.text import draw_mono_bars
 from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.history import History
 from nvitop.sampling.types import PROCESSES, DeviceKey, DeviceSample, Problem, ProcessSample, Sample
-from tests.gui.drawing import click_hit, lines_of, lines_on, state_on
+from tests.gui.drawing import click_hit, lines_of, lines_on, state_on, text_of
 from tests.gui.driving import after, arrived, press, pressed, state_of, texts
 from tests.gui.samples import GIB, MIB, SAMPLES, gpu, history_of, machine, mig, process
 
@@ -271,6 +271,24 @@ def test_word_of_a_problem_is_shown_at_any_width(width: int, state: str) -> None
     if width >= 82:
         full = panel(sample, width, full=True).lines()[4]
         assert '│ busy remap ' in full
+
+
+def test_no_column_is_narrower_on_a_wider_screen() -> None:
+    sample = SAMPLES['h100x8']
+    widths = list_widths(sample.processes, group_by_job(sample.processes, Sort()))
+    processes = [COLUMNS_BY_NAME[name] for name in DEFAULT_COLUMNS]
+    for columns, wanted in (
+        (DEVICE_COLUMNS, device_widths(device_rows(sample))),
+        (processes, {**widths, 'owner': 30}),
+    ):
+        before: dict[str, int] = {}
+        for width in range(40, 201):
+            placed = place(columns, Cells(0, width), wanted)
+            now = {each.column.name: each.width for each in placed if each.column.sizes[-1]}
+            assert all(now.get(name, 0) >= cells for name, cells in before.items()), width
+            before = now
+    for width in range(80, 201):
+        assert 'busy hot' in text_of(state_on('h100x8', width, 24)), width
 
 
 def test_first_line_keeps_the_problem_before_who_is_busy() -> None:

@@ -52,38 +52,40 @@ class Placed(NamedTuple):
         return self.x + self.width
 
 
+#: By how many ranks the next size of a column is less important than the one before.
+_LATER = 8
+
+
 def place(
     columns: Sequence[Column], cells: Cells, wanted: Mapping[str, int] | None = None
 ) -> tuple[Placed, ...]:
     """Place the columns that fit within ``cells``.
 
-    Columns are left out by rank until the narrowest sizes fit. Then they are widened size by size,
-    those of the lowest rank first, and the one that takes the rest last. ``wanted`` are the widths of the widest values: a column with a
-    single size has at least this width, others have at most this one. Wanted width 0 omits a column.
+    Columns appear by rank in their narrowest size, those of rank 0 even if they do not fit, and are
+    widened in turn. Each step waits for those before it, so that no column is narrower on a wider
+    screen but the one that takes the rest. ``wanted`` are the widths of the widest values: a column
+    with a single size has at least this width, others have at most this one. Wanted width 0 omits a
+    column.
     """
     wanted = wanted or {}
-    shown = [column for column in columns if wanted.get(column.name) != 0]
-    sizes = {column.name: _sizes(column, wanted.get(column.name)) for column in shown}
-    widths = {name: each[0] for name, each in sizes.items()}
-    free = cells.width - _cells_of(shown, widths)
-    while free < 0 and shown:
-        last = max(reversed(shown), key=lambda column: column.rank)
-        if not last.rank:
-            break
-        shown.remove(last)
-        free = cells.width - _cells_of(shown, widths)
-    by_rank = sorted(shown, key=lambda column: (not column.sizes[-1], column.rank))
-    for step in range(1, max((len(each) for each in sizes.values()), default=0)):
-        for column in by_rank:
-            if step >= len(sizes[column.name]):
-                continue
-            more = sizes[column.name][step] - widths[column.name]
-            if column.align == '<':  # a part of a text is better than none of it
-                more = min(more, free)
-            if 0 < more <= free:
+    columns = [column for column in columns if wanted.get(column.name) != 0]
+    sizes = {column.name: _sizes(column, wanted.get(column.name)) for column in columns}
+    steps = [(column, step) for column in columns for step in range(len(sizes[column.name]))]
+    widths: dict[str, int] = {}
+    free = cells.width
+    for column, step in sorted(steps, key=lambda each: _turn(*each)):
+        size = sizes[column.name][step]
+        more = size - widths[column.name] if step else size + _gap(column, columns.index(column))
+        if more > free and (step or column.rank):
+            if step and column.align == '<':  # a part of a text is better than none of it
+                more = max(0, free)
                 widths[column.name] += more
                 free -= more
-    for column in by_rank:
+            break
+        widths[column.name] = size
+        free -= more
+    shown = [column for column in columns if column.name in widths]
+    for column in sorted(shown, key=lambda each: each.rank):
         if not column.sizes[-1]:
             widths[column.name] += max(0, free)
             break
@@ -109,8 +111,10 @@ def _sizes(column: Column, wanted: int | None) -> list[int]:
     return [least, *(max(least, min(size, wanted)) for size in sizes[1:])]
 
 
-def _cells_of(columns: Sequence[Column], widths: Mapping[str, int]) -> int:
-    return sum(widths[each.name] + _gap(each, number) for number, each in enumerate(columns))
+def _turn(column: Column, step: int) -> tuple[int, int]:
+    """Return when a column gets a size: the narrowest by its rank, wider ones later."""
+    takes_rest = step and not column.sizes[-1]
+    return (_LATER * step + (_LATER + 1 if takes_rest else column.rank), -step)
 
 
 def _gap(column: Column, number: int) -> int:
