@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from nvitop.basics.metrics import METRICS_BY_NAME, Metric
@@ -24,7 +23,6 @@ from nvitop.gui.model.device_columns import (
     metrics_of,
     tall_columns,
     top_of,
-    value_of,
 )
 from nvitop.gui.model.device_rows import GpuRow, model_text, why_silent
 from nvitop.gui.model.main_rows import DEVICE_FRAME, FACT_LABEL, FACT_WIDTH, MainRows, is_tall
@@ -34,7 +32,6 @@ from nvitop.gui.render.theme import DIM, HEADING, IDLE, PLAIN, TITLE, WARNING, P
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.state.process_rows import is_on
 from nvitop.gui.view.charts import (
-    MetricLine,
     Ruler,
     draw_history,
     draw_ruler,
@@ -42,6 +39,7 @@ from nvitop.gui.view.charts import (
     history_x,
     round_top,
 )
+from nvitop.gui.view.device_histories import device_line
 from nvitop.gui.view.table import draw_cell, draw_headings, widest
 from nvitop.gui.view.text import draw_border, draw_facts, draw_uprights
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
@@ -457,67 +455,6 @@ def _draw_metrics(
         facts = Rect(0, area.bottom - panel.facts, area.width, panel.facts)
         _draw_facts(buf, facts, row)
     return Cells(left, inner.right - left)
-
-
-#: Why a history has gaps, and why that of the utilization of a MIG device is empty.
-_GAP_WORDS = 'measured only while this page is open'
-_MIG_WORDS = 'the driver does not measure this on MIG devices'
-
-
-def device_line(device: DeviceSample, metric: Metric) -> MetricLine:
-    """Return the line of a metric of a device, which has bytes in place of a share of the memory."""
-    gap_words = _GAP_WORDS if metric.tier == 'shown' else ''
-    if device.key.is_mig and not is_known(device, metric.name):
-        gap_words = _MIG_WORDS
-    line = MetricLine(
-        metric.graph,
-        value_of(device, metric.name),
-        functools.partial(fmt.format_measured, metric.unit),
-        device.key,
-        metric.name,
-        metric_style(metric),
-        top_of(metric, [device]),
-        1024 if metric.unit == 'KiB/s' else 1000,
-        gap_words,
-        is_mirrored=metric.name.endswith('_tx_throughput'),
-    )
-    limit, total = (
-        device.info.temperature_slowdown_threshold_celsius,
-        device.info.memory_total_bytes,
-    )
-    if metric.name == 'temperature' and line.now is not None and limit is not None:
-        return line._replace(text=(f'{line.now:.0f}', f'/{limit}°C'))
-    if metric.name != 'memory_percent' or total is None:
-        return line
-    used, slash, whole = fmt.format_part(device.memory_used_bytes, total).partition('/')
-
-    def format_peak(percent: float) -> str:
-        return f'{fmt.format_part(total * percent / 100.0, total).partition("/")[0]} GiB'
-
-    return line._replace(text=(used, slash + whole), format_peak=format_peak)
-
-
-#: Metrics of devices on other screens, the most important first, and maximum height of their histories.
-_HISTORIES = ('gpu_utilization', 'memory_percent', 'power_usage', 'temperature', 'sm_clock')
-_MOST_LINES = 4
-
-
-def draw_histories(buf: Buffer, area: Rect, devices: Sequence[DeviceSample], ruler: Ruler) -> None:
-    """Draw metrics of devices below a ruler, the first ones of each if not all have two lines."""
-    most = max(1, (area.height - 1) // (2 * max(1, len(devices))))
-    series = []
-    for device in devices:
-        names = [name for name in _HISTORIES if is_known(device, name)] or [*_HISTORIES]
-        for name in names[:most]:
-            line = device_line(device, METRICS_BY_NAME[name])
-            title = f'GPU {device.key.label} ' if len(devices) > 1 and name == names[0] else ''
-            if line.now is not None or ruler.highest(line.key, line.metric, area.width) is not None:
-                series.append(line._replace(title=f'{title}{line.title}'))
-    left = history_x(area.width)
-    lines = min(_MOST_LINES, (area.height - 1) // max(1, len(series)))
-    if lines > 0 and series:
-        draw_ruler(buf, Rect(area.x + left, area.y, area.width - left, 1), ruler)
-        draw_series(buf, area.inset(0, 1, 0, 0), series, lines, ruler)
 
 
 def _draw_facts(buf: Buffer, area: Rect, row: GpuRow) -> None:

@@ -17,8 +17,8 @@ from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.process_rows import devices_without_list
 from nvitop.gui.view.charts import MetricLine, draw_ruler, draw_series, history_x, ruler_of
+from nvitop.gui.view.device_histories import device_line
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.panels.device import device_line
 from nvitop.gui.view.text import draw_facts
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceSample, ProcessKey, ProcessSample

@@ -21,8 +21,8 @@ from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.problems import ProblemCount
 from nvitop.gui.state.process_rows import is_on
 from nvitop.gui.view.charts import ruler_of
+from nvitop.gui.view.device_histories import draw_histories
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.panels.device import draw_histories
 from nvitop.gui.view.table import draw_table
 from nvitop.gui.view.text import draw_facts, draw_message, draw_section, severity_sign
 from nvitop.health.types import value_words

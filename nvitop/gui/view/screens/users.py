@@ -21,8 +21,8 @@ from nvitop.gui.state.lists import list_sort, listed_users, order_arrow
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.process_rows import Group, Line
 from nvitop.gui.view.charts import ruler_of
+from nvitop.gui.view.device_histories import draw_histories
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.panels.device import draw_histories
 from nvitop.gui.view.panels.process import (
     ProcessView,
     empty_message,
