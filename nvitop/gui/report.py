@@ -20,20 +20,19 @@ from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import CLASSIC, NARROWEST, Buffer
 from nvitop.gui.render.theme import DIM, PLAIN, TITLE, Pieces, resolve_theme, theme_named
-from nvitop.gui.render.width import clip, safe, wrap
+from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.problems import count_problems, problem_lines
 from nvitop.gui.state.process_rows import Line, fold, group_by_job, list_processes, list_widths
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView
-from nvitop.gui.view.text import draw_mono_bars, severity_sign, simulated_badge
+from nvitop.gui.view.report_lines import MOST_WIDTH, draw_findings, draw_head, finding_lines
+from nvitop.gui.view.text import draw_mono_bars, simulated_badge
 from nvitop.health import Finding, findings
 from nvitop.health.types import value_words
 from nvitop.sampling.types import STATUS, Sample
 from nvitop.version import __version__
 
-#: Maximum width of a report, and cells of a severity.
-MOST_WIDTH, _SEVERITY = 160, 10
 _VIEW, _ALL = ViewState(), ProcessFilter()
 
 
@@ -112,17 +111,11 @@ def draw_report(
     devices = full_height(rows) if is_full else DEVICE_FRAME + len(rows)
     head, stamp = _head(sample, version, width), _stamp(sample)
     notes = _finding_lines(reported, width)
-    heads = [[*head, *stamp]]
-    if not all(fit(heads[0], width - 2, 2)):
-        is_whole = all(fit(head, width - 2, 2))
-        heads = [head, stamp] if is_whole else [head[:3], [*head[3:], *stamp]]
-    if not all(fit(head, width - 2, 2)[:3]):  # the versions are never left out
-        heads = [head[:1] + head[3:], *([item] for item in head[1:3]), stamp]
     answer = list(answers(rows))
     if fit(answer, width - 2, 2) != [item.forms[0] for item in answer]:
         # What is wrong is below in full: who uses what comes first.
         answer = [item._replace(forms=item.forms[1:]) if item.key else item for item in answer]
-    tops = [items for items in [answer, *heads] if items]
+    tops = [items for items in [answer, *_heads(head, stamp, width - 2)] if items]
     # A line remains for the prompt of the shell.
     room = height - 1 - len(tops) - devices - int(view.show_host) - PROCESS_FRAME
     processes_room, footer = sum(map(len, blocks)), ''
@@ -173,22 +166,6 @@ def draw_report(
     return buf
 
 
-def draw_head(buf: Buffer, lines: Sequence[Sequence[Item]]) -> None:
-    """Draw the lines above the frame of a report."""
-    for y, items in enumerate(lines):
-        x = 1
-        for item, text in zip(items, fit(items, buf.width - 2, 2)):
-            x += buf.write(x, y, text, item.style) + 2 if text else 0
-
-
-def draw_findings(buf: Buffer, y: int, lines: Sequence[Pieces]) -> None:
-    """Draw the lines of findings below the frame of a report."""
-    for row, pieces in enumerate(lines, y):
-        x = 1
-        for text, style in pieces:
-            x += buf.write(x, row, text, style)
-
-
 def _head(sample: Sample, version: str, width: int) -> list[Item]:
     """Return the versions under the names that scripts look for."""
     driver, cuda = map(format_word, (sample.driver_version, sample.cuda_driver_version))
@@ -198,6 +175,15 @@ def _head(sample: Sample, version: str, width: int) -> list[Item]:
         Item((f'CUDA Driver Version: {cuda}',), PLAIN, 0),
     ]
     return [*items, *([simulated_badge(width)] if sample.simulated else [])]
+
+
+def _heads(head: list[Item], stamp: list[Item], room: int) -> list[list[Item]]:
+    """Return the lines of the versions, which are never left out, and of the time."""
+    if not all(fit(head, room, 2)[:3]):
+        return [head[:1] + head[3:], *([item] for item in head[1:3]), stamp]
+    if all(fit([*head, *stamp], room, 2)):
+        return [[*head, *stamp]]
+    return [head, stamp] if all(fit(head, room, 2)) else [head[:3], [*head[3:], *stamp]]
 
 
 def _stamp(sample: Sample) -> list[Item]:
@@ -226,17 +212,6 @@ def _finding_lines(
         text += f'. {safe(line.action)}' if line.action else ''
         lines += finding_lines(line.severity or '', text, width, is_brief=is_brief)
     return lines
-
-
-def finding_lines(severity: str, text: str, width: int, *, is_brief: bool = False) -> list[Pieces]:
-    """Return the lines of a finding; a brief one is cut to one line."""
-    _, style = severity_sign(severity)
-    room = max(20, width - _SEVERITY - 2)
-    first, *others = [clip(text, room)] if is_brief else wrap(text, room)
-    return [
-        ((f'{severity:<{_SEVERITY}}', style), (first, PLAIN)),
-        *(((' ' * _SEVERITY, PLAIN), (line, PLAIN)) for line in others),
-    ]
 
 
 def warnings_about(sample: Sample, *, driver_responds: bool = True) -> list[Message]:

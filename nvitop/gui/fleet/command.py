@@ -30,12 +30,12 @@ from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
 from nvitop.gui.render.ansi import color_depth, to_ansi, to_ascii
 from nvitop.gui.render.buffer import NARROWEST
 from nvitop.gui.render.theme import resolve_theme, theme_named
-from nvitop.gui.report import MOST_WIDTH
 from nvitop.gui.settings import choices
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import FleetArrived, FleetFailed, OpenHost, Resized, SampleArrived
 from nvitop.gui.state.navigation import open_screen
 from nvitop.gui.term.curses_terminal import TerminalError
+from nvitop.gui.view.report_lines import MOST_WIDTH
 from nvitop.sampling.history import History
 from nvitop.sampling.threads import Sampler
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample

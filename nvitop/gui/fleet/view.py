@@ -17,12 +17,12 @@ from nvitop.gui.model.table import Column, Item
 from nvitop.gui.render.buffer import CLASSIC, Buffer, Rect
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, TITLE, WARNING, Pieces
 from nvitop.gui.render.width import cell_width, clip, safe
-from nvitop.gui.report import draw_findings, draw_head, finding_lines
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import list_sort, order_arrow
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.first_line import crumbs
 from nvitop.gui.view.hints import draw_screen_title, title_badges
+from nvitop.gui.view.report_lines import draw_findings, draw_head, finding_lines
 from nvitop.gui.view.table import draw_table
 from nvitop.gui.view.text import (
     draw_border,

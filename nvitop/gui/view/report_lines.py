@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Lines above and below the frame of a report, of one machine and of the fleet."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from nvitop.gui.model.table import Item, fit
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.theme import PLAIN, Pieces
+from nvitop.gui.render.width import clip, wrap
+from nvitop.gui.view.text import severity_sign
+
+#: Maximum width of a report, and cells of a severity.
+MOST_WIDTH, _SEVERITY = 160, 10
+
+
+def draw_head(buf: Buffer, lines: Sequence[Sequence[Item]]) -> None:
+    """Draw the lines above the frame of a report."""
+    for y, items in enumerate(lines):
+        x = 1
+        for item, text in zip(items, fit(items, buf.width - 2, 2)):
+            x += buf.write(x, y, text, item.style) + 2 if text else 0
+
+
+def draw_findings(buf: Buffer, y: int, lines: Sequence[Pieces]) -> None:
+    """Draw the lines of findings below the frame of a report."""
+    for row, pieces in enumerate(lines, y):
+        x = 1
+        for text, style in pieces:
+            x += buf.write(x, row, text, style)
+
+
+def finding_lines(severity: str, text: str, width: int, *, is_brief: bool = False) -> list[Pieces]:
+    """Return the lines of a finding; a brief one is cut to one line."""
+    _, style = severity_sign(severity)
+    room = max(20, width - _SEVERITY - 2)
+    first, *others = [clip(text, room)] if is_brief else wrap(text, room)
+    return [
+        ((f'{severity:<{_SEVERITY}}', style), (first, PLAIN)),
+        *(((' ' * _SEVERITY, PLAIN), (line, PLAIN)) for line in others),
+    ]
