@@ -44,7 +44,7 @@ class MainRows(NamedTuple):
     host: int
     processes: int
     #: The rows of the device panel, those that share one last.
-    shown: Folded = Folded(())
+    folded: Folded = Folded(())
     #: Number of lines of a GPU, or of each metric.
     lines: int = 1
     #: Whether there is a line for each metric of the only GPU.
@@ -87,7 +87,7 @@ def main_rows(
             return MainRows(full, host, room - full - host, Folded(tuple(rows)), is_full=True)
     has_one_gpu, status = len(rows) == 1, rows[0].device.status
     is_asleep = has_one_gpu and status == 'asleep'
-    has_metrics, shown, fact_rows = False, Folded(tuple(rows)), 0
+    has_metrics, folded, fact_rows = False, Folded(tuple(rows)), 0
     if has_one_gpu and status == 'ok' and (is_page or view.mode != 'compact'):
         growing = len(metrics_of(rows[0].device, is_page=is_page))
         has_metrics = DEVICE_FRAME + growing <= most
@@ -100,10 +100,10 @@ def main_rows(
             least += fact_rows
     else:
         if DEVICE_FRAME + len(rows) > most:
-            shown = fold_free(rows)
+            folded = fold_free(rows)
         # The only GPU has no headings while it is asleep.
-        least = min(most, DEVICE_FRAME + len(shown.rows) + bool(shown.free) - is_asleep)
-        growing = sum(is_tall(row) for row in shown.rows)
+        least = min(most, DEVICE_FRAME + len(folded.rows) + bool(folded.free) - is_asleep)
+        growing = sum(is_tall(row) for row in folded.rows)
         is_whole = least == DEVICE_FRAME + len(rows)
         most_lines = _MOST_MIG_LINES if any(row.is_divided for row in rows) else _MOST_LINES
         steps = most_lines if is_whole and view.mode != 'compact' else 1
@@ -124,7 +124,7 @@ def main_rows(
         heights['devices'],
         heights.get('host', 0),
         heights['processes'] + room - sum(heights.values()),  # they take the rest
-        shown,
+        folded,
         1 + grown,
         has_metrics,
         facts=fact_rows,

@@ -64,58 +64,58 @@ class DeviceView(NamedTuple):
     widths: Mapping[str, int] = {}
 
 
-def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) -> Cells | None:
+def draw_devices(buf: Buffer, area: Rect, panel: MainRows, view: DeviceView) -> Cells | None:
     """Draw the panel without its bottom border, which belongs to the panel below.
 
     Return the columns of the histories, ``None`` if there are none.
     """
     ends = (0, area.width - 1)
-    rows = (*panel.shown.rows, *panel.shown.free)
+    rows = (*panel.folded.rows, *panel.folded.free)
     for y in range(area.y + 1, area.bottom):
         draw_uprights(buf, y, ends)
-    notes = machine_notes(rows, shown)
+    notes = machine_notes(rows, view)
     draw_border(buf, area.y, (), ends, notes)
     if not rows:
         cells = inside(area.width)
-        buf.write(cells.x, area.y + 1, clip(_no_devices_message(shown.sample), cells.width))
+        buf.write(cells.x, area.y + 1, clip(_no_devices_message(view.sample), cells.width))
         return None
-    if len(rows) == 1 and rows[0].device.status == 'asleep' and shown.ruler is not None:
+    if len(rows) == 1 and rows[0].device.status == 'asleep' and view.ruler is not None:
         line = Rect(1, area.y + 1, area.width - 2, 1)
-        _draw_asleep(buf, line, rows[0].device, is_selected=shown.selected is not None)
+        _draw_asleep(buf, line, rows[0].device, is_selected=view.selected is not None)
         return None
     if panel.has_metrics:
-        return _draw_metrics(buf, area, panel, rows[0], shown)
-    room = area.height - DEVICE_FRAME - bool(panel.shown.free)
-    fitting = _rows_that_fit(panel, room, shown.selected)
+        return _draw_metrics(buf, area, panel, rows[0], view)
+    room = area.height - DEVICE_FRAME - bool(panel.folded.free)
+    fitting = _rows_that_fit(panel, room, view.selected)
     position: tuple[Item, ...] = ()
-    if len(fitting) < len(panel.shown.rows):
-        ends_shown = fitting[:1] == panel.shown.rows[:1], fitting[-1:] == panel.shown.rows[-1:]
+    if len(fitting) < len(panel.folded.rows):
+        ends_shown = fitting[:1] == panel.folded.rows[:1], fitting[-1:] == panel.folded.rows[-1:]
         arrows = '▲' * (not ends_shown[0]) + '▼' * (not ends_shown[1])
-        text = f'{len(fitting) + len(panel.shown.free)} of {len(rows)} {arrows}'.rstrip()
+        text = f'{len(fitting) + len(panel.folded.free)} of {len(rows)} {arrows}'.rstrip()
         position = (Item((text,), Style(Role.KEY, bold=True), 0),)
     draw_border(buf, area.y, (), ends, notes, (*position, *total_notes(rows)))
-    columns = _place(area.width, rows, panel.lines, shown)
+    columns = _place(area.width, rows, panel.lines, view)
     has_values = any(row.device.status == 'ok' for row in rows)
     named = [cell for cell in columns if has_values or cell.column.title in ('GPU', 'STATE')]
     draw_headings(buf, area.y + 1, named)
     history = next((cell for cell in columns if cell.column.name == 'history'), None)
     top = None
     if history is not None and has_values:
-        _draw_times(buf, Rect(history.x, area.y + 1, history.width, 1), shown)
-        top = _common_top(panel.shown.rows, shown, history.width)
+        _draw_times(buf, Rect(history.x, area.y + 1, history.width, 1), view)
+        top = _common_top(panel.folded.rows, view, history.width)
     y = area.y + DEVICE_FRAME
     for row in fitting:
         lines = panel.lines if is_tall(row) else 1
-        _draw_row(buf, Rect(1, y, area.width - 2, lines), columns, row, shown, rows, top)
+        _draw_row(buf, Rect(1, y, area.width - 2, lines), columns, row, view, rows, top)
         y += lines
-    if panel.shown.free and y < area.bottom:
-        _draw_free(buf, area, y, columns, panel.shown.free, shown)
+    if panel.folded.free and y < area.bottom:
+        _draw_free(buf, area, y, columns, panel.folded.free, view)
     return None if history is None else Cells(history.x, history.width)
 
 
 def _rows_that_fit(panel: MainRows, room: int, selected: DeviceKey | None) -> tuple[GpuRow, ...]:
     """Return the selected row, those with problems, held ones, and those next to the selected one."""
-    rows = panel.shown.rows
+    rows = panel.folded.rows
     if panel.lines > 1 or len(rows) <= room:
         return rows
     keys = [row.device.key for row in rows]
@@ -129,10 +129,10 @@ def _rows_that_fit(panel: MainRows, room: int, selected: DeviceKey | None) -> tu
     return tuple(rows[number] for number in sorted(sorted(range(len(rows)), key=rank)[:room]))
 
 
-def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) -> tuple[Placed, ...]:
+def _place(width: int, rows: Sequence[GpuRow], lines: int, view: DeviceView) -> tuple[Placed, ...]:
     """Place the columns. Texts have room for the longest one, in steps, so that columns rarely move."""
-    columns = _columns(rows, lines, has_history=shown.ruler is not None)
-    widths = dict(shown.widths or device_widths(rows))
+    columns = _columns(rows, lines, has_history=view.ruler is not None)
+    widths = dict(view.widths or device_widths(rows))
     widths.update(
         (column.name, widest(column, rows)) for column in columns if column.name == 'name'
     )
@@ -200,25 +200,25 @@ def _profile(row: GpuRow, width: int) -> Pieces:
     return name if row.device.key.is_mig else ()
 
 
-def _draw_times(buf: Buffer, area: Rect, shown: DeviceView) -> None:
+def _draw_times(buf: Buffer, area: Rect, view: DeviceView) -> None:
     """Draw the ruler, after the name of a metric that the user chose."""
-    assert shown.ruler is not None  # there is a history
-    metric = METRICS_BY_NAME[shown.graphs.metric]
+    assert view.ruler is not None  # there is a history
+    metric = METRICS_BY_NAME[view.graphs.metric]
     if metric.name != GraphState().metric:
         title = clip(metric.graph, max(0, area.width - 5), '')
         buf.write(area.x, area.y, title, HEADING)
         area = area.inset(cell_width(title) + 1, 0, 0, 0)
-    draw_ruler(buf, area, shown.ruler)
+    draw_ruler(buf, area, view.ruler)
 
 
-def _common_top(rows: Sequence[GpuRow], shown: DeviceView, width: int) -> float:
+def _common_top(rows: Sequence[GpuRow], view: DeviceView, width: int) -> float:
     """Return the value that fills a history of the chosen metric, the same for all devices."""
-    metric = METRICS_BY_NAME[shown.graphs.metric]
+    metric = METRICS_BY_NAME[view.graphs.metric]
     devices = [row.device for row in rows]
     top = top_of(metric, devices)
-    if top is not None or shown.ruler is None:
+    if top is not None or view.ruler is None:
         return top or 100.0
-    highest = [shown.ruler.highest(device.key, metric.name, width) for device in devices]
+    highest = [view.ruler.highest(device.key, metric.name, width) for device in devices]
     return round_top(highest, base=1024 if metric.unit == 'KiB/s' else 1000)
 
 
@@ -227,7 +227,7 @@ def _draw_row(
     area: Rect,
     columns: Sequence[Placed],
     row: GpuRow,
-    shown: DeviceView,
+    view: DeviceView,
     rows: Sequence[GpuRow],
     top: float | None,
 ) -> None:
@@ -243,16 +243,16 @@ def _draw_row(
             if not device.key.is_mig or has_value(cell.column, [device]):
                 draw_cell(buf, y, cell, cell.column.text(row, cell.width), PLAIN)
         _draw_facts_below(buf, area.inset(0, 1, 0, 0), columns, row, rows, right)
-    if history is not None and shown.ruler is not None and device.status == 'ok':
+    if history is not None and view.ruler is not None and device.status == 'ok':
         graph = Rect(history.x, y, history.width, area.height)
-        metric, memory = (METRICS_BY_NAME[name] for name in (shown.graphs.metric, 'memory_percent'))
+        metric, memory = (METRICS_BY_NAME[name] for name in (view.graphs.metric, 'memory_percent'))
         if area.height >= _WITH_MEMORY and metric != memory and is_known(device, metric.name):
             graph, below = graph.split_top(_WITH_MEMORY - 1)
-            _draw_memory(buf, below.split_top(1)[0], device, shown.ruler)
-        _draw_history(buf, graph, row, shown.ruler, metric, top)
-    if shown.marked is not None and is_on(shown.marked, device.key):
+            _draw_memory(buf, below.split_top(1)[0], device, view.ruler)
+        _draw_history(buf, graph, row, view.ruler, metric, top)
+    if view.marked is not None and is_on(view.marked, device.key):
         buf.write(1, y, _SELECTED_MARK, Style(Role.KEY, bold=True))
-    if device.key == shown.selected:
+    if device.key == view.selected:
         buf.restyle(Rect(1, y, right, 1), back=Role.SELECTED)
 
 
@@ -403,7 +403,7 @@ def _draw_free(
     y: int,
     columns: Sequence[Placed],
     free: Sequence[GpuRow],
-    shown: DeviceView,
+    view: DeviceView,
 ) -> None:
     left = next(cell.x for cell in columns if cell.column.name == 'state')
     index = next(cell for cell in columns if cell.column.name == 'index')
@@ -413,20 +413,18 @@ def _draw_free(
     buf.write(max(x + 1, left), y, 'free', IDLE)
     line = Rect(1, y, area.width - 2, 1)
     keys = [row.device.key for row in free]
-    buf.hit(line, 'device', shown.selected if shown.selected in keys else keys[0])
-    if shown.selected in keys:
+    buf.hit(line, 'device', view.selected if view.selected in keys else keys[0])
+    if view.selected in keys:
         buf.restyle(line, back=Role.SELECTED)
 
 
-def _draw_metrics(
-    buf: Buffer, area: Rect, panel: MainRows, row: GpuRow, shown: DeviceView
-) -> Cells:
+def _draw_metrics(buf: Buffer, area: Rect, panel: MainRows, row: GpuRow, view: DeviceView) -> Cells:
     """Draw who uses the only GPU, a line for each metric, and facts on its page."""
     cells = inside(area.width)
     inner = Rect(cells.x, area.y + 1, cells.width, area.height - 1)
     left = inner.x + history_x(inner.width)
-    if shown.ruler is not None:
-        draw_ruler(buf, Rect(left, inner.y, inner.right - left, 1), shown.ruler)
+    if view.ruler is not None:
+        draw_ruler(buf, Rect(left, inner.y, inner.right - left, 1), view.ruler)
     buf.hit(Rect(1, inner.y, area.width - 2, inner.height - panel.facts), 'device', row.device.key)
     pieces = [
         (f'GPU {row.device.key.label}{"!" if row.is_wrong else ""}', row.mark_style),
@@ -449,8 +447,8 @@ def _draw_metrics(
     is_page = bool(panel.facts)
     series = [device_line(row.device, metric) for metric in metrics_of(row.device, is_page=is_page)]
     below = Rect(inner.x, inner.y + 1, inner.width, inner.height - 1 - panel.facts)
-    if shown.ruler is not None:
-        draw_series(buf, below, series, panel.lines, shown.ruler)
+    if view.ruler is not None:
+        draw_series(buf, below, series, panel.lines, view.ruler)
     if panel.facts:
         facts = Rect(0, area.bottom - panel.facts, area.width, panel.facts)
         _draw_facts(buf, facts, row)
@@ -479,8 +477,8 @@ def _draw_facts(buf: Buffer, area: Rect, row: GpuRow) -> None:
     facts = facts_of(row.device)
     for column in range(count if rows > 0 else 0):
         place = Rect(cells.x + column * width, area.bottom - rows, width - (count > 1), rows)
-        shown = facts[column * rows : (column + 1) * rows]
-        texts = [(label, clip(text, place.width - FACT_LABEL)) for label, text in shown]
+        part = facts[column * rows : (column + 1) * rows]
+        texts = [(label, clip(text, place.width - FACT_LABEL)) for label, text in part]
         draw_facts(buf, place, texts, FACT_LABEL)
 
 
@@ -491,9 +489,9 @@ def _no_devices_message(sample: Sample) -> str:
     return ': '.join(['No GPU is visible', *reasons[:1]])
 
 
-def machine_notes(rows: Sequence[GpuRow], shown: DeviceView) -> tuple[Item, ...]:
+def machine_notes(rows: Sequence[GpuRow], view: DeviceView) -> tuple[Item, ...]:
     """Return what is in the machine: its GPUs, and the versions, which are in the head of a report."""
-    sample, is_report = shown.sample, shown.ruler is None
+    sample, is_report = view.sample, view.ruler is None
     migs = sum(row.device.key.is_mig for row in rows)
     notes = [Item((model_text(rows),), TITLE, 0)]
     if migs and migs < len(rows):

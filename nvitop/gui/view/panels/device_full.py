@@ -39,13 +39,13 @@ _BAR_ROOM = 17
 
 
 def draw_full_devices(
-    buf: Buffer, area: Rect, rows: Sequence[GpuRow], shown: DeviceView
+    buf: Buffer, area: Rect, rows: Sequence[GpuRow], view: DeviceView
 ) -> tuple[int, ...]:
     """Draw the panel without its bottom border; return the columns of the lines that it joins."""
     cells = _cells(area.width, [row.device for row in rows])
     ends = (0, area.width - 1)
     uprights = (0, *(cell.right for cell in cells))
-    draw_border(buf, area.y, (), uprights, machine_notes(rows, shown), total_notes(rows))
+    draw_border(buf, area.y, (), uprights, machine_notes(rows, view), total_notes(rows))
     first, second, mig = (
         [placed for columns, cell in zip(line, cells) for placed in _place(columns, cell)]
         for line in (_first_line(rows), _SECOND_LINE, _MIG_LINE)
@@ -72,7 +72,7 @@ def draw_full_devices(
             _draw_silent(buf, y, row, lines)
         box = Rect(1, y, area.width - 2, len(lines))
         buf.hit(box, 'device', device.key)
-        if device.key == shown.selected:
+        if device.key == view.selected:
             buf.restyle(Rect(1, y, cells[2].right - 1, len(lines)), back=Role.SELECTED)
         y += len(lines)
     return above

@@ -16,7 +16,7 @@ def draw_panels(
     buf: Buffer,
     panel: MainRows,
     sample: Sample,
-    shown: DeviceView,
+    view: DeviceView,
     listed: ProcessView,
     y: int = 1,
 ) -> None:
@@ -25,16 +25,16 @@ def draw_panels(
     above: tuple[int, ...] = (0, buf.width - 1) if panel.devices else ()
     if panel.is_full:
         area = Rect(0, y, buf.width, panel.devices)
-        above = draw_full_devices(buf, area, panel.shown.rows, shown)
+        above = draw_full_devices(buf, area, panel.folded.rows, view)
     elif panel.devices:
-        graph = draw_devices(buf, Rect(0, y, buf.width, panel.devices), panel, shown)
+        graph = draw_devices(buf, Rect(0, y, buf.width, panel.devices), panel, view)
     y += panel.devices
     if panel.host:
         area = Rect(0, y, buf.width, panel.host)
-        rows = panel.shown.rows
+        rows = panel.folded.rows
         has_bar_above = panel.lines == 1 and bool(rows) and rows[-1].device.status == 'ok'
-        is_alone = not has_bar_above or bool(panel.shown.free)
-        draw_host(buf, area, sample.host, shown.ruler, graph, above, is_alone=is_alone)
+        is_alone = not has_bar_above or bool(panel.folded.free)
+        draw_host(buf, area, sample.host, view.ruler, graph, above, is_alone=is_alone)
         above = (0, buf.width - 1)
     y += panel.host
     if panel.processes:

@@ -25,15 +25,15 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
     sample, main = state.shown, state.main
     panel = panel_rows(state)
     page = (
-        f'GPU {panel.shown.rows[0].device.key.label}'
-        if main.shows_page and panel.shown.rows
+        f'GPU {panel.folded.rows[0].device.key.label}'
+        if main.shows_page and panel.folded.rows
         else ''
     )
     badges = (*crumbs(state, page), *title_badges(state))
     draw_first_line(buf, state, badges)
     # A selected process that the filter hides must not mark a GPU: keys ignore it.
     selected = None if hidden_by_filter(state) else state.selected
-    shown = DeviceView(
+    view = DeviceView(
         sample,
         ruler=ruler_of(state, history),
         graphs=main.graphs,
@@ -59,4 +59,4 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         notes=(Item(_FOREIGN, Style(Role.WARNING), 2),) if has_foreign else (),
         searched=state.searched_words,
     )
-    draw_panels(buf, panel, sample, shown, listed)
+    draw_panels(buf, panel, sample, view, listed)
