@@ -223,7 +223,7 @@ class App:
             self._travel(wanted.unit, wanted.amount)
             self.refresh()
         elif self.recent is not None:
-            past = self.recent.find(self.state.shown, wanted.unit, wanted.amount)
+            past = self.recent.find(self.state.shown_sample, wanted.unit, wanted.amount)
             self._handle(events.PastShown(past.sample, past.message))
 
     def _draw(self) -> None:

@@ -207,12 +207,13 @@ def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -
     for name in ('nvidia-ml-py', 'psutil', 'wcwidth', 'cachetools', 'windows-curses'):
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions.append(f'{name} {metadata.version(name)}')
+    sample = state.shown_sample
     lines = [
         f'nvitop {__version__}, Python {platform.python_version()}, {platform.platform()}',
         ', '.join(versions),
-        f'driver {state.shown.driver_version}, CUDA {state.shown.cuda_driver_version}',
+        f'driver {sample.driver_version}, CUDA {sample.cuda_driver_version}',
         f'terminal {os.environ.get("TERM")}, {state.width} x {state.height}',
-        f'{len(state.shown.devices)} devices, {len(state.shown.processes)} processes',
+        f'{len(sample.devices)} devices, {len(sample.processes)} processes',
         f'screen {state.screen.value}, view {state.view}, sort {state.sort}',
         '',
         type(error).__name__,

@@ -80,7 +80,7 @@ def metrics_demand(state: AppState) -> Demand:
 def _visible(state: AppState) -> tuple[ProcessKey, ...] | None:
     """Return the processes whose CPU %, memory and command are visible; ``None`` for all."""
     main = state.main
-    if len(state.shown.processes) <= _FEW_PROCESSES:
+    if len(state.shown_sample.processes) <= _FEW_PROCESSES:
         return None
     if state.sort.order in _HOST_ORDERS or state.sort.order == 'username':
         return None

@@ -109,7 +109,7 @@ def test_present_is_shown_after_a_freeze_and_a_look_back(bench: ClockedMachine) 
     press(app, 'z')
     app._handle(SampleArrived(latest, ORIGIN))
     press(app, '( E')
-    assert app.state.shown is latest
+    assert app.state.shown_sample is latest
 
 
 def test_users_of_the_scroll_back_are_listed_after_their_processes_exited() -> None:

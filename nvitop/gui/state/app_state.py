@@ -376,7 +376,7 @@ class AppState(NamedTuple):
         return self.height - (self.has_hints and self.height >= _LOWEST_WITH_BOTH)
 
     @property
-    def shown(self) -> Sample:
+    def shown_sample(self) -> Sample:
         return self.sample if self.frozen is None else self.frozen.sample
 
     @property

@@ -59,10 +59,10 @@ def signal_targets(state: AppState) -> tuple[SignalTarget, ...]:
     tagged, tagged_hosts = state.main.tagged, state.tagged_hosts
     if state.screen is Screen.METRICS:
         tagged, tagged_hosts = tagged & {state.metrics}, frozenset()
-    for process in state.shown.processes if tagged else ():
+    for process in state.shown_sample.processes if tagged else ():
         if process.key in tagged:
             targets.setdefault(process.key[:2], _target(process, state))
-    for host in state.shown.host_processes if tagged_hosts else ():
+    for host in state.shown_sample.host_processes if tagged_hosts else ():
         if (host.pid, host.start_time) in tagged_hosts:
             targets.setdefault((host.pid, host.start_time), _target(host, state))
     if targets or tagged:
@@ -85,7 +85,7 @@ def why_no_target(state: AppState) -> str:
     if key is None and selected is None:
         quits = state.with_key('q', ' ({} quits)') if state.screen is Screen.MAIN else ''
         return f'Select or tag a process first{quits}'
-    if state.screen is Screen.TREE and not state.shown.host_processes:
+    if state.screen is Screen.TREE and not state.shown_sample.host_processes:
         return 'The tree has not been measured yet'
     if selected is None and state.screen is Screen.METRICS:
         return 'The process is no longer listed'
@@ -112,9 +112,9 @@ def tagged_unseen(state: AppState, targets: Iterable[SignalTarget]) -> tuple[int
     if state.listing is Screen.METRICS:
         return 0, ''
     others = {target.key[:2] for target in targets}
-    listed = {process.key for process in state.shown.processes}
+    listed = {process.key for process in state.shown_sample.processes}
     unseen = [key for key in state.main.tagged - listed if key[:2] not in others]
-    devices = unknown_among((key.device for key in unseen), state.shown)
+    devices = unknown_among((key.device for key in unseen), state.shown_sample)
     where = f'not readable on {devices_text(devices)}' if devices else 'not listed'
     return len({key[:2] for key in unseen}), where
 
@@ -155,15 +155,17 @@ def _target(process: ProcessSample | HostProcessSample, state: AppState) -> Sign
         key, parent = process.key, process.parent
     else:
         key = ProcessKey(process.pid, process.start_time, NO_DEVICE)
-        parent = next((p.parent for p in state.shown.processes if p.key[:2] == key[:2]), None)
+        parent = next(
+            (p.parent for p in state.shown_sample.processes if p.key[:2] == key[:2]), None
+        )
         if parent is None and process.status == 'zombie':
-            above = [p for p in state.shown.host_processes if p.pid == process.parent_pid]
+            above = [p for p in state.shown_sample.host_processes if p.pid == process.parent_pid]
             for p in above[:1]:
-                is_own = p.is_own and p.pid not in state.shown.host.own_ancestry
+                is_own = p.is_own and p.pid not in state.shown_sample.host.own_ancestry
                 parent = ParentProcess(p.pid, p.start_time, p.name, p.username, is_own)
     name = process.name
     command = process.command or special_command(process.status, name) or name or ''
-    devices = tuple(p.key.device for p in state.shown.processes if p.key[:2] == key[:2])
+    devices = tuple(p.key.device for p in state.shown_sample.processes if p.key[:2] == key[:2])
     return SignalTarget(key, process.username or 'unknown user', command, parent, devices)
 
 

@@ -74,7 +74,7 @@ def unknown_field(state: AppState, text: str) -> str:
             is_text = any(contains(host.name, word) for host in state.fleet.fleet.hosts)
         else:
             query = parse_query(word)
-            is_text = any(matches(process, query) for process in state.shown.processes)
+            is_text = any(matches(process, query) for process in state.shown_sample.processes)
         if not is_text:
             return f'{prefix}{sign} is not a field ({" ".join(fields)})'
     return ''

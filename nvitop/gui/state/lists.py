@@ -85,7 +85,7 @@ _DEVICES_WIDTH = 16
 
 def relist(state: AppState) -> AppState:
     """Build the lists again from the shown sample; drop selection and tags of processes that exited."""
-    main, processes = state.main, state.shown.processes
+    main, processes = state.main, state.shown_sample.processes
     jobs = (
         {process_rows.job_key(process) for process in processes}
         if main.turned or state.job
@@ -93,7 +93,7 @@ def relist(state: AppState) -> AppState:
     )
     if not main.turned <= jobs:
         main = main._replace(turned=main.turned & jobs)
-    if main.selected_device not in (None, *(device.key for device in state.shown.devices)):
+    if main.selected_device not in (None, *(device.key for device in state.shown_sample.devices)):
         main = main._replace(selected_device=None, shows_page=False)
     state = state._replace(main=main)
     matching = process_rows.filter_processes(processes, process_rows.parse_query(state.query))
@@ -108,16 +108,18 @@ def relist(state: AppState) -> AppState:
         if not main.tagged <= alive:
             # A GPU that is not responding may recover, and its processes with it.
             gone = main.tagged - alive
-            kept = {key for key in gone if process_rows.unknown_among((key.device,), state.shown)}
+            kept = {
+                key for key in gone if process_rows.unknown_among((key.device,), state.shown_sample)
+            }
             main = main._replace(tagged=(main.tagged & alive) | kept)
     # The first samples after the tree was opened may not have host processes yet.
-    if state.screen is Screen.TREE and state.shown.host_processes:
-        present = {(p.pid, p.start_time) for p in state.shown.host_processes}
+    if state.screen is Screen.TREE and state.shown_sample.host_processes:
+        present = {(p.pid, p.start_time) for p in state.shown_sample.host_processes}
         state = _drop_selection(state, Screen.TREE, present)
         state = state._replace(tagged_hosts=state.tagged_hosts & present)
     tree_rows = list_tree(state)
     blocks = process_rows.group_by_job(rows, state.sort)
-    devices = device_rows(state.shown, state.findings)
+    devices = device_rows(state.shown_sample, state.findings)
     # Those of all processes, so that columns do not move while rows are filtered.
     widths = process_rows.list_widths(processes, blocks)
     if _lacks_host(state):
@@ -155,7 +157,7 @@ def _drop_selection(state: AppState, screen: Screen, keys: Collection[object]) -
 
 def _lacks_host(state: AppState) -> bool:
     """Whether the samples come from an exporter or nvidia-smi, which report little but GPUs."""
-    return state.origin.is_chosen and state.shown.host.memory_total_bytes is None
+    return state.origin.is_chosen and state.shown_sample.host.memory_total_bytes is None
 
 
 def panel_rows(state: AppState) -> MainRows:
@@ -184,14 +186,14 @@ def list_tree(state: AppState) -> tuple[process_rows.TreeRow, ...]:
     These are the processes on devices that match the options, with their ancestors and children.
     A filter keeps the lines that match it, with their ancestors.
     """
-    processes = state.shown.host_processes
+    processes = state.shown_sample.host_processes
     if not processes:
         return ()
     wanted, device = state.main.filter, state.main.selected_device
     if wanted != ProcessFilter() or device is not None:
         rows = (
             row
-            for row in state.shown.processes
+            for row in state.shown_sample.processes
             if process_rows.is_listed(row, wanted)
             and (device is None or process_rows.is_on(row.key.device, device))
         )
@@ -229,7 +231,7 @@ def _with_ancestors(
 def uses_of_devices(state: AppState) -> process_rows.Uses:
     """Return all processes on devices, filtered or not, by PID and start time."""
     uses: dict[tuple[int, float], list[ProcessSample]] = {}
-    for row in state.shown.processes:
+    for row in state.shown_sample.processes:
         uses.setdefault((row.key.pid, row.key.start_time), []).append(row)
     return uses
 

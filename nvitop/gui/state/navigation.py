@@ -146,7 +146,7 @@ def selected_processes(state: AppState) -> tuple[ProcessSample | HostProcessSamp
         process = selected_process(state)
         return () if process is None else (process,)
     if state.screen is Screen.METRICS:
-        return tuple(row for row in state.shown.processes if row.key == state.metrics)
+        return tuple(row for row in state.shown_sample.processes if row.key == state.metrics)
     key = state.positions.get(Screen.MAIN, ListPosition()).key
     if isinstance(key, ProcessKey):
         return tuple(row for row in state.rows if row.key == key)
@@ -155,7 +155,7 @@ def selected_processes(state: AppState) -> tuple[ProcessSample | HostProcessSamp
 
 def hidden_by_filter(state: AppState) -> str:
     """Return a message if the filter hides the selected process, so that keys ignore it; or ``''``."""
-    is_measured = bool(state.shown.host_processes) or state.screen is not Screen.TREE
+    is_measured = bool(state.shown_sample.host_processes) or state.screen is not Screen.TREE
     key = selected_key(state)
     if not state.query or not is_measured or key is None or selected_process(state) is not None:
         return ''
@@ -217,7 +217,7 @@ def toggle_device(state: AppState, key: DeviceKey) -> AppState:
 
 def select_by_index(state: AppState, index: int) -> Result:
     """Select the GPU with an index, or none if it is selected already."""
-    for device in state.shown.devices:
+    for device in state.shown_sample.devices:
         if device.key.physical_index == index:
             return toggle_device(state, device.key), ()
     return refuse(state, f'There is no GPU {index}')
@@ -225,7 +225,7 @@ def select_by_index(state: AppState, index: int) -> Result:
 
 def select_next_device(state: AppState, step: int) -> Result:
     """Select the next (1) or previous (-1) device; after the last one, none."""
-    keys = [None, *(device.key for device in state.shown.devices)]
+    keys = [None, *(device.key for device in state.shown_sample.devices)]
     selected = state.main.selected_device
     place = keys.index(selected) if selected in keys else 0
     return select_device(state, keys[(place + step) % len(keys)]), ()
@@ -298,7 +298,7 @@ def moves_gpus(state: AppState) -> bool:
 
 
 def _move_by_devices(state: AppState, step: int) -> Result:
-    keys = [device.key for device in state.shown.devices]
+    keys = [device.key for device in state.shown_sample.devices]
     selected = state.main.selected_device
     place = keys.index(selected) if selected in keys else 0
     to = max(0, min(place + step, len(keys) - 1))

@@ -97,6 +97,6 @@ def sees_all_lines(state: AppState) -> bool:
 
 def sleeps(state: AppState) -> bool:
     """Whether the main screen has nothing to choose, because all GPUs are asleep."""
-    devices = state.shown.devices
+    devices = state.shown_sample.devices
     is_asleep = bool(devices) and all(device.status == 'asleep' for device in devices)
-    return is_asleep and not state.shown.processes and state.screen is Screen.MAIN
+    return is_asleep and not state.shown_sample.processes and state.screen is Screen.MAIN

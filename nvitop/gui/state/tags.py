@@ -41,7 +41,7 @@ def tag_subtree(state: AppState) -> Result:
 def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:
     """Tag processes of the tree on all their devices; untag them if all are tagged."""
     on_devices = frozenset(
-        process.key for process in state.shown.processes if process.key[:2] in keys
+        process.key for process in state.shown_sample.processes if process.key[:2] in keys
     )
     if keys <= tree_tags(state):
         main = state.main.tagged - on_devices

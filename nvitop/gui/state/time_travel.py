@@ -45,7 +45,7 @@ def show_event_time(state: AppState) -> Result:
 
 def select_event(_: AppState, state: AppState) -> Result:
     """Begin the list of events at the last one up to the time on the screen, which stands still."""
-    past = [event for event in state.events if event.time < state.shown.timestamp + 0.001]
+    past = [event for event in state.events if event.time < state.shown_sample.timestamp + 0.001]
     return state.at(ListPosition(cursor=max(0, len(past) - 1))), (events.Travel('pause', 1.0),)
 
 
@@ -53,7 +53,7 @@ def go_to_time(state: AppState, text: str) -> Result:
     if not text.strip():
         return state._replace(field=None), ()
     try:
-        moment = parse_time(text, state.shown.timestamp, same_day=not state.origin.is_live)
+        moment = parse_time(text, state.shown_sample.timestamp, same_day=not state.origin.is_live)
     except ValueError as error:
         reason = str(error)
         return refuse(state, f'{reason[0].upper()}{reason[1:]}', subject='Time')

@@ -26,7 +26,7 @@ def crumbs(state: AppState, name: str) -> tuple[Item, ...]:
     if state.fleet is not None:
         is_home = state.screen is state.program.home
         return (Item(('fleet' if is_home else f'fleet › {name}',), TITLE),)
-    where = safe(state.shown.host.hostname) or 'nvitop'
+    where = safe(state.shown_sample.host.hostname) or 'nvitop'
     if state.origin.is_chosen:
         where = f'fleet › {safe(state.origin.host)}'
         return (Item((f'{where} › {name}' if name else where, where), TITLE),)
@@ -38,7 +38,7 @@ def draw_first_line(buf: Buffer, state: AppState, badges: Sequence[Item]) -> Non
 
     What does not fit becomes shorter, and then is left out: badges and free GPUs last.
     """
-    day, host = format_timestamp(state.timestamp), state.shown.host
+    day, host = format_timestamp(state.timestamp), state.shown_sample.host
     hostname = '' if state.origin.is_chosen else host.hostname  # the way to the screen has it
     user, name = (clip(safe(n), _NAME_WIDTH) for n in (host.username, hostname))
     name = '@'.join(filter(None, (user, name))) + (' (WSL)' if host.wsl else '')

@@ -130,7 +130,7 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     if unknown:
         count = f'  {unknown}'
     elif field.purpose == 'filter' and state.screen is Screen.MAIN:
-        count = f'  {len(state.rows)} of {len(state.shown.processes)}'
+        count = f'  {len(state.rows)} of {len(state.shown_sample.processes)}'
     elif field.purpose == 'search' and (place := match_text(state, field.text)):
         count = f'  {place}'
     count = clip(count, max(0, buf.width - 20)) if unknown else count

@@ -183,8 +183,8 @@ _TYPES = ('C', 'C+G', 'G', 'M', None)
 
 def title_badges(state: AppState) -> tuple[Item, ...]:
     """Return badges for a simulated or another machine, a frozen display, filters, a released mouse."""
-    badges = [simulated_badge(state.width)] if state.shown.simulated else []
-    badges += origin_badges(state.origin, state.shown.timestamp)
+    badges = [simulated_badge(state.width)] if state.shown_sample.simulated else []
+    badges += origin_badges(state.origin, state.shown_sample.timestamp)
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.sample.timestamp).split()[3]
         badges.append(badge(BADGE, f'PAUSED {time_of_day}', 'PAUSED', key='z'))

@@ -22,7 +22,7 @@ _FOREIGN = ('another PID namespace: run with --pid=host', 'run with --pid=host')
 
 
 def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
-    sample, main = state.shown, state.main
+    sample, main = state.shown_sample, state.main
     panel = panel_rows(state)
     page = (
         f'GPU {panel.folded.rows[0].device.key.label}'

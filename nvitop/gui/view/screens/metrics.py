@@ -39,8 +39,8 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
     key = state.metrics
     if key is None:
         return
-    process = next((p for p in state.shown.processes if p.key == key), None)
-    device = next((d for d in state.shown.devices if d.key == key.device), None)
+    process = next((p for p in state.shown_sample.processes if p.key == key), None)
+    device = next((d for d in state.shown_sample.devices if d.key == key.device), None)
     title = f'{key.pid} on GPU {key.device.label}'
     name = None if device is None else device.info.name
     notes = [] if name is None else [[fmt.format_device_name(name, _NAME_WIDTH)]]
@@ -91,7 +91,7 @@ def _facts(process: ProcessSample, width: int) -> list[tuple[str, str]]:
 def _why_missing(state: AppState, key: ProcessKey, device: DeviceSample | None) -> str:
     if device is not None and device.status != 'ok':
         return safe(f'GPU {key.device.label}: {device.reason or device.status}')
-    if key.device in devices_without_list(state.shown):
+    if key.device in devices_without_list(state.shown_sample):
         return f'GPU {key.device.label} does not report its processes'
     return 'The process has exited or no longer uses this GPU'
 
@@ -100,7 +100,7 @@ def _series(
     state: AppState, key: ProcessKey, process: ProcessSample | None, device: DeviceSample | None
 ) -> Iterator[MetricLine]:
     """Yield what is known of a process and of its device, the most important first."""
-    host = state.shown.host
+    host = state.shown_sample.host
     now = process or ProcessSample(key)
     memory = device.info.memory_total_bytes if device is not None else None
     sm, cpu = now.gpu_sm_utilization_percent, now.cpu_percent
@@ -117,7 +117,9 @@ def _series(
         'DISK READ', read, fmt.format_rate, key, 'disk_read', _OTHER, None, 1024, _WHY_GAP
     )
     # Those of the whole GPU if a MIG device does not have them.
-    whole = [d for d in state.shown.devices if d.key.physical_index == key.device.physical_index]
+    whole = [
+        d for d in state.shown_sample.devices if d.key.physical_index == key.device.physical_index
+    ]
     whole.sort(key=lambda part: part.key != key.device)
     for name in _DEVICE_METRICS:
         known = [part for part in whole if value_of(part, name) is not None]

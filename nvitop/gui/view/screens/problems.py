@@ -172,7 +172,7 @@ def _draw_detail(
         times = f'once, {last}' if line.times == 1 else f'{often}, {first} to {last}'
     users = {
         process.key.pid: process.username or 'unknown user'
-        for process in state.shown.processes
+        for process in state.shown_sample.processes
         if line.device is not None and is_on(process.key.device, line.device)
     }
     below = Rect(1, y + 1, buf.width - 2, buf.height - 1 - y)
@@ -181,7 +181,7 @@ def _draw_detail(
     used = draw_facts(buf, below, facts, _LABEL if buf.width >= _WIDE else 0)
     devices = [
         device
-        for device in state.shown.devices
+        for device in state.shown_sample.devices
         if device.key == line.device and line.where == f'GPU {device.key.label}'
     ]
     if devices and below.height > used + 2:

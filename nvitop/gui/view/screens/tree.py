@@ -27,7 +27,7 @@ _BRIEF = 10
 def draw_tree(buf: Buffer, state: AppState) -> None:
     rows, layout, tagged = state.tree_rows, lines_layout(state), tree_tags(state)
     scroll_x = shown_scroll_x(state)
-    draw_screen_title(buf, state, _titles(state, rows), (unknown_note(state.shown),))
+    draw_screen_title(buf, state, _titles(state, rows), (unknown_note(state.shown_sample),))
     shown = [rows[line] for line in layout.shown]
     brief = {} if scroll_x else _brief_commands(shown, tree_columns(state)[-1].width)
 
@@ -69,17 +69,17 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
 
 
 def _titles(state: AppState, rows: tuple[TreeRow, ...]) -> tuple[str, ...]:
-    total = len(state.shown.host_processes)
+    total = len(state.shown_sample.host_processes)
     count = f'{len(rows):,} of {total:,}' if len(rows) != total else f'{total:,}'
     return tuple(f'{name} {count}' if total else name for name in ('Processes', 'Tree'))
 
 
 def _empty_message(state: AppState) -> str:
-    total = len(state.shown.host_processes)
+    total = len(state.shown_sample.host_processes)
     if not total and state.frozen is not None:
         return f'Paused before the tree was measured{state.with_key("z", " ({}: resume)")}'
-    is_looking = not total and (state.shown.processes or not state.shown.sequence)
-    return empty_message(None if is_looking else total, limits_of(state), state.shown)
+    is_looking = not total and (state.shown_sample.processes or not state.shown_sample.sequence)
+    return empty_message(None if is_looking else total, limits_of(state), state.shown_sample)
 
 
 def _brief_commands(rows: Sequence[TreeRow], width: int) -> dict[tuple[int, float], str]:

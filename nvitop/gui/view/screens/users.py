@@ -103,8 +103,10 @@ def draw_users(buf: Buffer, state: AppState, history: History) -> None:
     users, cursor = layout.lines, layout.line
     _draw_title(buf, state, len(users))
     if not users:
-        total = len(state.shown.processes) if state.shown.sequence else None
-        draw_message(buf, layout.area, empty_message(total, limits_of(state), state.shown), DIM)
+        total = len(state.shown_sample.processes) if state.shown_sample.sequence else None
+        draw_message(
+            buf, layout.area, empty_message(total, limits_of(state), state.shown_sample), DIM
+        )
         return
     devices = [row for row in state.devices if not row.is_divided]
     columns = _columns(state, users, devices, buf.width)
@@ -117,7 +119,7 @@ def draw_users(buf: Buffer, state: AppState, history: History) -> None:
         cursor=cursor,
         style_of=lambda user: (
             OWN
-            if not by_owner and user.name == state.shown.host.username
+            if not by_owner and user.name == state.shown_sample.host.username
             else PLAIN
             if user.name
             else DIM
@@ -214,7 +216,7 @@ def _draw_detail(
     # A click on their headings does not sort them.
     columns = [COLUMNS_BY_NAME[name]._replace(order='') for name in _DETAILS]
     columns[0] = columns[0]._replace(sizes=(4,))  # begins where the names of users do
-    draw_table(buf, table, line_columns(columns, lines, state.shown, ProcessView()), lines)
+    draw_table(buf, table, line_columns(columns, lines, state.shown_sample, ProcessView()), lines)
     if not graphs:
         return
     names = devices_text([device.key for device in shown[:graphs]])
@@ -233,5 +235,5 @@ def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
         since = fmt.format_moment(state.gpu_times_since, state.timestamp)
         hours = (f'GPU-hours since {since}' if state.gpu_times_since else 'GPU-hours of this day',)
     draw_screen_title(
-        buf, state, (title,), (hours, unknown_note(state.shown), (memory,) if silent else ())
+        buf, state, (title,), (hours, unknown_note(state.shown_sample), (memory,) if silent else ())
     )
