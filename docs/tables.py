@@ -28,7 +28,7 @@ from nvitop.gui.state.bindings import BINDINGS, USUAL_KEYS
 from nvitop.gui.state.help_contents import MOUSE, TYPING, key_entry
 from nvitop.gui.state.help_contents import key_groups as groups_of
 from nvitop.gui.state.keymap import HelpGroup
-from nvitop.gui.state.process_rows import ORDERS
+from nvitop.gui.state.orders import ORDERS
 from nvitop.gui.view.screens.users import USER_COLUMNS
 from nvitop.health import BUSY_PERCENT, HELD_RULE, SEVERITIES
 from nvitop.health.xid import ACTIONS, XIDS, action_of

@@ -21,8 +21,9 @@ from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import CLASSIC, NARROWEST, Buffer
 from nvitop.gui.render.theme import DIM, PLAIN, TITLE, Pieces, resolve_theme, theme_named
 from nvitop.gui.render.width import clip, safe
+from nvitop.gui.state.orders import list_processes
 from nvitop.gui.state.problems import count_problems, problem_lines
-from nvitop.gui.state.process_rows import Line, fold, group_by_job, list_processes, list_widths
+from nvitop.gui.state.process_rows import Line, fold, group_by_job, list_widths
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView

@@ -15,7 +15,7 @@ from nvitop.gui.render.theme import theme_named
 from nvitop.gui.report import report_text
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import EnvironmentRead, KeyPressed, Pasted, Resized, SampleArrived
-from nvitop.gui.state.process_rows import ORDERS
+from nvitop.gui.state.orders import ORDERS
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample

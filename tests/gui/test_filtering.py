@@ -6,7 +6,7 @@ import pytest
 
 from nvitop.gui.state.events import Pasted
 from nvitop.gui.state.navigation import current_line
-from nvitop.gui.state.process_rows import (
+from nvitop.gui.state.process_filter import (
     filter_processes,
     matches,
     matches_host_process,

@@ -21,6 +21,7 @@ from nvitop.gui.state.events import KeyPressed, Quit, SampleArrived
 from nvitop.gui.state.keymap import Keymap, rebind
 from nvitop.gui.state.lists import listed_problems, listed_users
 from nvitop.gui.state.navigation import current_line
+from nvitop.gui.state.orders import list_processes
 from nvitop.gui.state.problems import (
     ProblemCount,
     Tally,
@@ -28,7 +29,7 @@ from nvitop.gui.state.problems import (
     missing_values,
     problem_lines,
 )
-from nvitop.gui.state.process_rows import build_tree, list_processes, summarize_users, whole_devices
+from nvitop.gui.state.process_rows import build_tree, summarize_users, whole_devices
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History

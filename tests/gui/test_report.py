@@ -10,7 +10,7 @@ from nvitop.console.options import Options
 from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.report import draw_report, filter_of
-from nvitop.gui.state.process_rows import list_processes
+from nvitop.gui.state.orders import list_processes
 from nvitop.owner.types import make_owner
 from nvitop.sampling.types import Sample
 from tests.gui.goldens import assert_golden

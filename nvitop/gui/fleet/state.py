@@ -15,7 +15,7 @@ from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result, r
 from nvitop.gui.state.events import Event, FleetArrived, FleetFailed, OpenHost
 from nvitop.gui.state.lists import list_sort, sorted_lines
 from nvitop.gui.state.navigation import current_line
-from nvitop.gui.state.process_rows import Order
+from nvitop.gui.state.orders import Order
 from nvitop.gui.state.update import update
 
 #: Screen → name of its list.

@@ -75,7 +75,7 @@ def neighbor(names: Sequence[str], name: str, step: int) -> str:
 class Sort(NamedTuple):
     """The order in which processes are listed."""
 
-    #: Name of an order in :data:`nvitop.gui.state.process_rows.ORDERS`.
+    #: Name of an order in :data:`nvitop.gui.state.orders.ORDERS`.
     order: str = 'natural'
     #: Whether the usual direction of the order is reversed.
     reverse: bool = False

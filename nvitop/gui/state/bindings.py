@@ -14,7 +14,7 @@ from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import Binding, Keymap, Need
 from nvitop.gui.state.lists import LIST_ORDERS, sort_list
 from nvitop.gui.state.navigation import current_line
-from nvitop.gui.state.process_rows import Order
+from nvitop.gui.state.orders import Order
 
 #: The screens of the monitor.
 ALL_SCREENS = frozenset(Screen) - {Screen.HOSTS, Screen.GPUS, Screen.JOBS}

@@ -18,7 +18,7 @@ from nvitop.gui.state.app_state import (
 )
 from nvitop.gui.state.lists import process_lines, relist, uses_of_devices
 from nvitop.gui.state.navigation import current_line, go_to_line, lines_layout
-from nvitop.gui.state.process_rows import matches, matches_host_process, parse_query
+from nvitop.gui.state.process_filter import matches, matches_host_process, parse_query
 from nvitop.gui.state.time_travel import go_to_time
 
 #: Maximum number of characters.

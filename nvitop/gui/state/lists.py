@@ -14,10 +14,10 @@ from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.main_rows import MainRows, main_rows
 from nvitop.gui.model.table import Placed, place
 from nvitop.gui.render.buffer import Cells
-from nvitop.gui.state import process_rows
+from nvitop.gui.state import orders, process_filter, process_rows
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, answer
+from nvitop.gui.state.orders import Order
 from nvitop.gui.state.problems import ProblemCount, missing_values
-from nvitop.gui.state.process_rows import Order
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 #: Minimum width of a column of processes.
@@ -27,7 +27,7 @@ _HEADING = 4
 # fmt: off
 #: Screen of the monitor → its orders; the first one is the default.
 LIST_ORDERS: Mapping[Screen, tuple[Order, ...]] = {
-    Screen.MAIN: process_rows.ORDERS,
+    Screen.MAIN: orders.ORDERS,
     Screen.USERS: (
         Order('gpu-memory', 'g', 'MEM GiB', None),
         Order('user', 'u', 'USER', lambda row: row.name, is_descending=False, is_text=True),
@@ -55,7 +55,7 @@ def list_sort(state: AppState, screen: Screen) -> Sort:
 
 def sorted_lines(state: AppState, screen: Screen, lines: Iterable[Any]) -> tuple[Any, ...]:
     name, reverse = list_sort(state, screen)
-    return process_rows.in_order(lines, _order(state, screen, name), reverse=reverse)
+    return orders.in_order(lines, _order(state, screen, name), reverse=reverse)
 
 
 def order_arrow(state: AppState, screen: Screen) -> str:
@@ -96,12 +96,12 @@ def relist(state: AppState) -> AppState:
     if main.selected_device not in (None, *(device.key for device in state.shown_sample.devices)):
         main = main._replace(selected_device=None, shows_page=False)
     state = state._replace(main=main)
-    matching = process_rows.filter_processes(processes, process_rows.parse_query(state.query))
+    matching = process_filter.filter_processes(processes, process_filter.parse_query(state.query))
     if main.selected_device is not None:
         matching = tuple(
             row for row in matching if process_rows.is_on(row.key.device, main.selected_device)
         )
-    rows = process_rows.list_processes(matching, main.filter, state.sort)
+    rows = orders.list_processes(matching, main.filter, state.sort)
     if state.selected is not None or state.job is not None or main.tagged:
         alive = {process.key for process in processes}
         state = _drop_selection(state, Screen.MAIN, {*alive, *jobs})
@@ -194,7 +194,7 @@ def list_tree(state: AppState) -> tuple[process_rows.TreeRow, ...]:
         rows = (
             row
             for row in state.shown_sample.processes
-            if process_rows.is_listed(row, wanted)
+            if process_filter.is_listed(row, wanted)
             and (device is None or process_rows.is_on(row.key.device, device))
         )
         listed = {row.key[:2] for row in rows}
@@ -206,11 +206,11 @@ def list_tree(state: AppState) -> tuple[process_rows.TreeRow, ...]:
                 or (process.parent_pid in listed_pids and not process.devices)
             ),
         )
-    query = process_rows.parse_query(state.query)
+    query = process_filter.parse_query(state.query)
     if query:
         uses = uses_of_devices(state)
         processes = _with_ancestors(
-            processes, lambda process: process_rows.matches_host_process(process, query, uses)
+            processes, lambda process: process_filter.matches_host_process(process, query, uses)
         )
     return process_rows.build_tree(processes)
 
@@ -228,7 +228,7 @@ def _with_ancestors(
     return tuple(process for process in processes if process.pid in kept)
 
 
-def uses_of_devices(state: AppState) -> process_rows.Uses:
+def uses_of_devices(state: AppState) -> process_filter.Uses:
     """Return all processes on devices, filtered or not, by PID and start time."""
     uses: dict[tuple[int, float], list[ProcessSample]] = {}
     for row in state.shown_sample.processes:

@@ -1,24 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Processes of a sample: the live filter, the orders, the tree, sums per user, and their devices."""
+"""Processes of a sample: the tree, the lines of jobs, sums per user, and their devices."""
 
 from __future__ import annotations
 
-from typing import (
-    Any,
-    Callable,
-    Collection,
-    Iterable,
-    Mapping,
-    NamedTuple,
-    Sequence,
-    Tuple,
-    TypeVar,
-)
+from typing import Any, Callable, Collection, Iterable, NamedTuple, Sequence, Tuple
 
-from nvitop.basics.text import contains, filter_words, is_named, name_in_quotes, split_word
-from nvitop.gui.model.choices import ProcessFilter, Sort
-from nvitop.gui.model.columns import column_widths, owner_text
-from nvitop.gui.model.format import join_labels, special_command
+from nvitop.gui.model.choices import Sort
+from nvitop.gui.model.columns import column_widths
+from nvitop.gui.model.format import join_labels
+from nvitop.gui.state.orders import ORDERS_BY_NAME, in_order
+from nvitop.gui.state.process_filter import NO_DEVICE
 from nvitop.health.states import is_idle_holder
 from nvitop.sampling.types import (
     DeviceKey,
@@ -28,224 +19,6 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
-
-#: The device of processes on the host.
-_NO_DEVICE = DeviceKey(-1)
-#: Processes on devices by PID and start time.
-Uses = Mapping[Tuple[int, float], Sequence[ProcessSample]]
-#: A parsed filter: a prefix (``''`` if there is none) and a word for each part.
-Query = Sequence[Tuple[str, str]]
-
-
-def parse_query(text: str) -> Query:
-    """Parse the words of a filter, which may have a prefix: ``user: gpu: pid: type: job:``.
-
-    ``owner:`` is the same as ``job:``, and ``=`` as ``:``. The case of prefixes does not matter. A prefix without a word, as
-    while it is being typed, matches everything. ``user:"al"`` and ``job:"slurm 42"`` match whole names.
-    """
-    parts = []
-    for word in filter_words(text):
-        prefix, _, rest = split_word(word)
-        field = _OTHER_NAMES.get(prefix, prefix)
-        if field in _FIELDS:
-            if rest not in ('', '"', '""'):
-                parts.append((field, rest))
-        else:
-            parts.append(('', word))
-    return tuple(parts)
-
-
-def _has_device(process: ProcessSample, word: str) -> bool:
-    device = process.key.device
-    return word in (device.label, str(device.physical_index)) or (
-        bool(device.uuid) and device.uuid.lower().startswith(word.lower())
-    )
-
-
-def _has_type(process: ProcessSample, word: str) -> bool:
-    kinds = (process.type or '').split('+')
-    return word.upper() in (*kinds, process.type) or (word.upper() == 'X' and len(kinds) == 2)
-
-
-def _has_owner(process: ProcessSample, word: str) -> bool:
-    """Whether the owner or one of its layers has a word: ``pod``, ``ml/train-0``, a whole ID."""
-    owner = process.owner
-    if owner is None:
-        return False
-    group = name_in_quotes(word)
-    if group is not None:
-        return owner.group == group
-    texts = (
-        owner_text(process),
-        *(text for layer in owner.layers for text in (str(layer), layer.id)),
-    )
-    return any(contains(text, word) for text in texts)
-
-
-_FIELDS: dict[str, Callable[[ProcessSample, str], bool]] = {
-    'user': lambda process, word: is_named(process.username, word),
-    'gpu': _has_device,
-    'pid': lambda process, word: str(process.key.pid).startswith(word),
-    'type': _has_type,
-    'owner': _has_owner,
-}
-_OTHER_NAMES = {'job': 'owner'}
-
-
-def _has_word(process: ProcessSample, word: str) -> bool:
-    special = special_command(process.status, process.name)
-    texts = (process.command, process.name, process.username, special)
-    return word == str(process.key.pid) or any(contains(text, word) for text in texts)
-
-
-def matches(process: ProcessSample, query: Query) -> bool:
-    return all(
-        _FIELDS[prefix](process, word) if prefix else _has_word(process, word)
-        for prefix, word in query
-    )
-
-
-def matches_host_process(process: HostProcessSample, query: Query, uses: Uses) -> bool:
-    """Whether a process of the tree matches, by itself or as a process on a device."""
-    alone = ProcessSample(
-        ProcessKey(process.pid, process.start_time, _NO_DEVICE),
-        status=process.status,
-        username=process.username,
-        name=process.name,
-        command=process.command,
-    )
-    rows = uses.get((process.pid, process.start_time), ())
-    return any(matches(row, query) for row in (*rows, alone))
-
-
-def filter_processes(processes: Iterable[ProcessSample], query: Query) -> tuple[ProcessSample, ...]:
-    if not query:
-        return tuple(processes)
-    return tuple(process for process in processes if matches(process, query))
-
-
-#: Values to compare in turn; ``None`` if not available.
-Values = Tuple[object, ...]
-T = TypeVar('T')
-
-
-class Order(NamedTuple):
-    """A way to sort the lines of a screen."""
-
-    name: str
-    #: The key after ``o``.
-    letter: str
-    #: Heading of the column.
-    title: str
-    #: The value of a line, which is last without one; of a process, values to compare in turn.
-    #: ``None``: as the lines are listed anyway.
-    value: Callable[[Any], Any] | None
-    is_descending: bool = True
-    #: Whether it is alphabetical: from A to Z instead of lowest first.
-    is_text: bool = False
-
-    def describe(self, *, reverse: bool) -> str:
-        """Return the order in words: ``'UTIL, highest first'``."""
-        is_descending = self.is_descending != reverse
-        if self.is_text:
-            return f'{self.title}, {"Z to A" if is_descending else "A to Z"}'
-        return f'{self.title}, {"highest" if is_descending else "lowest"} first'
-
-
-def _natural(process: ProcessSample) -> Values:
-    return (process.key.device, process.status == 'gone', process.username, process.key.pid)
-
-
-def _username(process: ProcessSample) -> Values:
-    return (process.status == 'gone', process.username, process.key.pid, process.key.device)
-
-
-def _owner(process: ProcessSample) -> Values:
-    is_known = process.owner is not None and bool(process.owner.kind)
-    text = owner_text(process) if is_known else None
-    return (text, process.username, process.key.pid, process.key.device)
-
-
-def _by(*fields: str) -> Callable[[ProcessSample], Values]:
-    def values(process: ProcessSample) -> Values:
-        pid, _, device = process.key
-        return (*(getattr(process, field) for field in fields), pid, device)
-
-    return values
-
-
-def _time(process: ProcessSample) -> Values:
-    # Running times of processes that started together differ by when they were measured.
-    pid, start_time, device = process.key
-    is_known = process.running_time_seconds is not None and start_time >= 0
-    return (-start_time if is_known else process.running_time_seconds, -pid, device)
-
-
-# fmt: off
-#: ``,`` and ``.`` step through them in this order.
-ORDERS: tuple[Order, ...] = (
-    Order('natural', 'n', 'GPU', _natural, is_descending=False),
-    Order('pid', 'p', 'PID', _by(), is_descending=False),
-    Order('username', 'u', 'USER', _username, is_descending=False, is_text=True),
-    Order('owner', 'w', 'JOB', _owner, is_descending=False, is_text=True),
-    Order('gpu_memory', 'g', 'MEM GiB', _by('gpu_memory_bytes', 'gpu_sm_utilization_percent', 'cpu_percent')),
-    Order('sm_utilization', 's', '%SM', _by('gpu_sm_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
-    Order('gpu_memory_utilization', 'b', '%BW', _by('gpu_memory_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
-    Order('idle', 'i', 'IDLE', _by('gpu_idle_seconds', 'gpu_memory_bytes')),
-    Order('cpu_percent', 'c', '%CPU', _by('cpu_percent', 'memory_percent')),
-    Order('memory_percent', 'm', '%MEM', _by('memory_percent', 'cpu_percent')),
-    Order('time', 't', 'TIME', _time),
-)
-# fmt: on
-
-ORDERS_BY_NAME: dict[str, Order] = {order.name: order for order in ORDERS}
-
-
-def is_descending(sort: Sort) -> bool:
-    return ORDERS_BY_NAME[sort.order].is_descending != sort.reverse
-
-
-def in_order(lines: Iterable[T], order: Order, *, reverse: bool) -> tuple[T, ...]:
-    """Return lines in an order. Those without a value are last in both directions."""
-    rows, value_of = tuple(lines), order.value
-    if value_of is None:
-        return rows[::-1] if reverse else rows
-    is_descending = order.is_descending != reverse
-
-    def key(line: T) -> list[object]:
-        # A flat list is fast to compare, and all processes are compared after each measurement. The
-        # flag before each value decides between missing and available ones, so that 0 is compared
-        # with 0 only.
-        flat: list[object] = []
-        sort_value = value_of(line)
-        for value in sort_value if isinstance(sort_value, tuple) else (sort_value,):
-            if value is None:
-                flat += (not is_descending, 0)
-            elif value.__class__ is bool:
-                # Processes that exited stay last in both directions.
-                flat += (is_descending, value != is_descending)
-            else:
-                flat += (is_descending, value)
-        return flat
-
-    return tuple(sorted(rows, key=key, reverse=is_descending))
-
-
-def is_listed(process: ProcessSample, wanted: ProcessFilter) -> bool:
-    return (
-        (wanted.users is None or process.username in wanted.users)
-        and (wanted.pids is None or process.key.pid in wanted.pids)
-        and (wanted.types is None or process.type in wanted.types)
-    )
-
-
-def list_processes(
-    processes: Sequence[ProcessSample], wanted: ProcessFilter, sort: Sort
-) -> tuple[ProcessSample, ...]:
-    """Return the rows of the process panel: the processes that match the filter, sorted."""
-    if wanted != ProcessFilter():
-        processes = [process for process in processes if is_listed(process, wanted)]
-    return in_order(processes, ORDERS_BY_NAME[sort.order], reverse=sort.reverse)
 
 
 class TreeRow(NamedTuple):
@@ -492,7 +265,7 @@ def fold(
 _MEANS = tuple(f'gpu_{what}_utilization_percent' for what in ('sm', 'memory', 'encoder', 'decoder'))
 _SUMS = ('cpu_percent', 'memory_percent', 'host_memory_bytes')
 #: What a user without processes has of the first one.
-_NOTHING = ProcessSample(ProcessKey(0, 0.0, _NO_DEVICE))
+_NOTHING = ProcessSample(ProcessKey(0, 0.0, NO_DEVICE))
 
 
 def total_of(processes: Sequence[ProcessSample]) -> ProcessSample:

@@ -15,7 +15,8 @@ from nvitop.gui.model.table import Column, Item, Placed
 from nvitop.gui.render.buffer import Buffer, Rect, inside
 from nvitop.gui.render.theme import DIM, OWN, PLAIN, TAGGED, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
-from nvitop.gui.state.process_rows import JobKey, Line, common_words, is_descending, unknown_devices
+from nvitop.gui.state.orders import is_descending
+from nvitop.gui.state.process_rows import JobKey, Line, common_words, unknown_devices
 from nvitop.gui.view.table import Content, draw_placed
 from nvitop.gui.view.text import draw_border, draw_rule, draw_uprights
 from nvitop.health.states import HELD_SECONDS
