@@ -67,7 +67,7 @@ class Frame(NamedTuple):
 
 def frames(shown: Demo) -> Iterator[Frame]:
     """Yield the frames; from one to the next, two seconds pass on the simulated machine."""
-    view = ViewState(shows_hints=True)
+    view = ViewState(hints=True)
     state = AppState(
         MONITOR, WIDTH, HEIGHT, timestamp=shown.sample.timestamp, version=__version__, view=view
     )
