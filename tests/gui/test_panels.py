@@ -16,6 +16,7 @@ from nvitop.gui.model.columns import COLUMNS_BY_NAME, DEFAULT_COLUMNS
 from nvitop.gui.model.device_columns import DEVICE_COLUMNS, LINE_FACTS, device_widths
 from nvitop.gui.model.device_rows import answers, device_rows, fold_free
 from nvitop.gui.model.main_rows import DEVICE_FRAME, MainRows, full_height, main_rows
+from nvitop.gui.model.main_rows import lines_of as lines_of_row
 from nvitop.gui.model.table import Column, Item, fit, place
 from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import Buffer, Cells, Rect
@@ -659,6 +660,16 @@ def test_processes_have_a_third_of_the_screen_and_free_gpus_are_seen_at_every_he
         lines = lines_of(state)
         assert any('free' in line for line in lines[2 : 1 + panel.devices])
         assert 'free' in lines[0]
+
+
+def test_mig_devices_grow_once_whole_gpus_have_all_their_lines() -> None:
+    divided, part, *_, whole = rows = device_rows(SAMPLES['mig'])
+    grown = []
+    for height in range(24, 90):
+        panel = main_rows(rows, ViewState(), 120, height)
+        lines = tuple(lines_of_row(row, panel.lines) for row in (divided, part, whole))
+        grown += [lines] if lines not in grown else []
+    assert grown == [(3, 1, 3), (3, 1, 4), (3, 1, 5), (3, 1, 6), (3, 2, 6)]
 
 
 @given(

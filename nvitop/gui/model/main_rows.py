@@ -26,8 +26,8 @@ _SHARE, _PAGE_SHARE, _FEWEST, _ENOUGH = 3, 7, 8, 16
 #: Minimum number of lines of processes before facts other than what is wrong, on the page of a GPU.
 _FEWEST_ON_PAGE = 2
 #: Maximum number of lines of a GPU, or of a metric if a single GPU has a line for each; of a GPU with
-#: MIG devices, which have the users and the memory.
-_MOST_LINES, _MOST_MIG_LINES = 6, 3
+#: MIG devices, which have the users and the memory; of a MIG device, once all GPUs have theirs.
+_MOST_LINES, _MOST_DIVIDED_LINES, _MOST_MIG_LINES = 6, 3, 2
 #: Rows of the host if there is room: its line, and the histories of its CPU and memory; those with a
 #: ruler of its own, below devices without one.
 _HOST_ROWS, _HOST_ROWS_WITH_RULER = 3, (4, 6)
@@ -45,7 +45,7 @@ class MainRows(NamedTuple):
     processes: int
     #: The rows of the device panel, those that share one last.
     folded: Folded = Folded(())
-    #: Number of lines of a GPU, or of each metric.
+    #: Number of lines of each metric, or of a GPU as in `lines_of`.
     lines: int = 1
     #: Whether there is a line for each metric of the only GPU.
     has_metrics: bool = False
@@ -92,7 +92,8 @@ def main_rows(
         growing = len(metrics_of(rows[0].device, is_page=is_page))
         has_metrics = DEVICE_FRAME + growing <= most
     if has_metrics:
-        least, steps = DEVICE_FRAME + growing, _MOST_LINES
+        least = DEVICE_FRAME + growing
+        added = [lines * growing for lines in range(1, _MOST_LINES)]
         if is_page:
             # The host and processes are more important than facts other than what is wrong.
             free = room - least - (view.show_host + PROCESS_FRAME + _FEWEST_ON_PAGE)
@@ -103,11 +104,11 @@ def main_rows(
             folded = fold_free(rows)
         # The only GPU has no headings while it is asleep.
         least = min(most, DEVICE_FRAME + len(folded.rows) + bool(folded.free) - is_asleep)
-        growing = sum(is_tall(row) for row in folded.rows)
         is_whole = least == DEVICE_FRAME + len(rows)
-        most_lines = _MOST_MIG_LINES if any(row.is_divided for row in rows) else _MOST_LINES
+        most_lines = _MOST_LINES + _MOST_MIG_LINES - 1
         steps = most_lines if is_whole and view.mode != 'compact' else 1
-    sizes = [(0, least), *((1 + n, least + (n - 1) * growing) for n in range(2, steps + 1))]
+        added = [sum(lines_of(row, lines) - 1 for row in rows) for lines in range(2, steps + 1)]
+    sizes = [(0, least), *((rank, least + more) for rank, more in enumerate(added, 3))]
     # The processes of a GPU that is asleep are few.
     enough = range(third + 1, 0 if is_page or is_asleep else PROCESS_FRAME + _ENOUGH + 1)
     panels = {
@@ -119,13 +120,12 @@ def main_rows(
         high = (_HOST_ROWS,) if has_ruler else _HOST_ROWS_WITH_RULER
         panels['host'] = [(1, 1), *enumerate(high, 25)]
     heights = stack(panels, room)
-    grown = (heights['devices'] - least) // growing if growing else 0
     return MainRows(
         heights['devices'],
         heights.get('host', 0),
         heights['processes'] + room - sum(heights.values()),  # they take the rest
         folded,
-        1 + grown,
+        1 + [size for _, size in sizes].index(heights['devices']),
         has_metrics,
         facts=fact_rows,
     )
@@ -139,9 +139,13 @@ def _fact_rows(row: GpuRow, width: int, room: int) -> int:
     return min(trouble + others, max(trouble, room))
 
 
-def is_tall(row: GpuRow) -> bool:
-    """Whether the row of a device can have several lines: not of MIG devices and of those that sleep."""
-    return not row.device.key.is_mig and row.device.status != 'asleep'
+def lines_of(row: GpuRow, lines: int) -> int:
+    """Return the number of lines of a device where those of a GPU would be ``lines`` without a limit."""
+    if row.device.status == 'asleep':
+        return 1
+    if row.device.key.is_mig:
+        return min(max(1, lines - _MOST_LINES + 1), _MOST_MIG_LINES)
+    return min(lines, _MOST_DIVIDED_LINES if row.is_divided else _MOST_LINES)
 
 
 def full_height(rows: Sequence[GpuRow]) -> int:

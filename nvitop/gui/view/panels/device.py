@@ -25,7 +25,7 @@ from nvitop.gui.model.device_columns import (
     top_of,
 )
 from nvitop.gui.model.device_rows import GpuRow, model_text, why_silent
-from nvitop.gui.model.main_rows import DEVICE_FRAME, FACT_LABEL, FACT_WIDTH, MainRows, is_tall
+from nvitop.gui.model.main_rows import DEVICE_FRAME, FACT_LABEL, FACT_WIDTH, MainRows, lines_of
 from nvitop.gui.model.table import Column, Item, Placed, place
 from nvitop.gui.render.buffer import CLASSIC, Buffer, Cells, Rect, inside
 from nvitop.gui.render.theme import DIM, HEADING, IDLE, PLAIN, TITLE, WARNING, Pieces, Role, Style
@@ -105,7 +105,7 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, view: DeviceView) -> 
         top = _common_top(panel.folded.rows, view, history.width)
     y = area.y + DEVICE_FRAME
     for row in fitting:
-        lines = panel.lines if is_tall(row) else 1
+        lines = lines_of(row, panel.lines)
         _draw_row(buf, Rect(1, y, area.width - 2, lines), columns, row, view, rows, top)
         y += lines
     if panel.folded.free and y < area.bottom:
