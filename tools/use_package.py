@@ -13,7 +13,7 @@ SECONDS = 300
 #: Commands to run with the installed wheel, and patterns of their output.
 USES = (
     (('nvitop', '--version'), r'^nvitop \d+\.\d+'),
-    (('nvitop', '--no-config', '--demo', '-1'), r'SIMULATED(.|\n)*H100'),
+    (('nvitop', '--no-config', '--demo', '-1'), r'\[SIM(.|\n)*H100'),
     (('nvisel', '-n', '2'), r'^\d,\d$'),
     (('nvitop', 'query', '--gpu=index,name', '--format=csv'), r'^index, name\n0, NVIDIA H100'),
     (('python', '-W', 'error', '-m', 'nvitop', '-1', '--no-config'), r'H100(.|\n)*MEM GiB'),
