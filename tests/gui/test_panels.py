@@ -745,6 +745,31 @@ def test_no_heading_moves_in_a_minute_in_which_jobs_start_and_end(width: int, he
     assert len(seen) == 1, '\n'.join(line for each in seen for _, line in each[0])
 
 
+def test_columns_fit_a_filter_or_page_and_stay_while_it_is_typed_and_while_jobs_end() -> None:
+    gpus = [gpu(i, 'A') for i in (0, 1)]
+    short, long = (make_owner((Layer('slurm', '7' * count),)) for count in (5, 20))
+    brief = process(gpus[0], 1, 'x', username='bob', owner=short)
+    others = process(gpus[1], 2, 'x', username='alice', owner=long)
+    sample = machine(*gpus, processes=(brief, others))
+
+    def heading(state: AppState) -> str:
+        return next(line for line in lines_of(state) if ' PID ' in line)
+
+    state = state_on(sample, 120, 40)
+    typed = pressed(state, '\\', *'user=bob')
+    wide, filtered = heading(state), pressed(typed, 'Enter')
+    narrow = heading(filtered)
+    assert heading(typed) == wide
+    assert narrow.index(' PID ') < wide.index(' PID ')
+    assert heading(pressed(state, 'Tab', 'Enter')) == narrow
+    assert heading(pressed(filtered, '\\', 'Ctrl-U')) == narrow
+    assert heading(pressed(filtered, 'Esc')) == wide
+    longer = brief._replace(owner=long)
+    state = arrived(filtered, sample._replace(processes=(longer, others)))
+    assert heading(state).index(' PID ') > narrow.index(' PID ')
+    assert heading(arrived(state, sample)) == heading(state)
+
+
 @pytest.mark.parametrize(('width', 'lines'), [(100, 1), (120, 2)])
 def test_job_that_is_cut_ends_next_to_the_bar_and_the_bar_next_to_the_memory(
     width: int, lines: int

@@ -269,6 +269,8 @@ class AppState(NamedTuple):
     blocks: tuple[tuple[Line, ...], ...] = ()
     #: Widths of the widest values of processes, and of devices, so far.
     widths: Mapping[str, int] = {}
+    #: The filter and the page that those of processes are for.
+    widths_of: tuple[str, DeviceKey | None] = ('', None)
     device_widths: Mapping[str, int] = {}
     #: The rows of all devices.
     devices: tuple[GpuRow, ...] = ()

@@ -51,7 +51,7 @@ def press_in_field(state: AppState, field: TextField, key: str) -> Result:
         if unknown:
             return refuse(state, unknown)
         searched = field.text.strip() if field.purpose == 'search' else state.searched
-        return state._replace(searched=searched, field=None), ()
+        return relist(state._replace(searched=searched, field=None)), ()
     if key in ('Esc', 'Ctrl-C'):
         return _close(state, field), ()
     # Up and Down also select a process that the filter keeps.

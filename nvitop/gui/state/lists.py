@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Collection, Iterable, Mapping
+from typing import Any, Callable, Collection, Iterable, Mapping, Sequence
 
 from nvitop.basics.text import contains
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
@@ -96,10 +96,11 @@ def relist(state: AppState) -> AppState:
     if main.selected_device not in (None, *(device.key for device in state.shown_sample.devices)):
         main = main._replace(selected_device=None, shows_page=False)
     state = state._replace(main=main)
-    matching = process_filter.filter_processes(processes, process_filter.parse_query(state.query))
+    found = process_filter.filter_processes(processes, process_filter.parse_query(state.query))
+    matching = found
     if main.selected_device is not None:
         matching = tuple(
-            row for row in matching if process_rows.is_on(row.key.device, main.selected_device)
+            row for row in found if process_rows.is_on(row.key.device, main.selected_device)
         )
     rows = orders.list_processes(matching, main.filter, state.sort)
     if state.selected is not None or state.job is not None or main.tagged:
@@ -120,20 +121,31 @@ def relist(state: AppState) -> AppState:
     tree_rows = list_tree(state)
     blocks = process_rows.group_by_job(rows, state.sort)
     devices = device_rows(state.shown_sample, state.findings)
-    # Those of all processes, so that columns do not move while rows are filtered.
-    widths = process_rows.list_widths(processes, blocks)
-    if _lacks_host(state):
-        widths.update(dict.fromkeys(columns_without_values(processes), 0))
-    return state._replace(
+    listed = matching if main.shows_page else found
+    return _with_widths(state._replace(main=main), listed or processes, blocks)._replace(
         rows=rows,
         blocks=blocks,
-        widths=_widest(state.widths, widths),
         devices=devices,
         device_widths=_widest(state.device_widths, device_widths(devices)),
-        main=main,
         tree_rows=tree_rows,
         tree_widths=_tree_widths(tree_rows),
     )
+
+
+def _with_widths(
+    state: AppState,
+    listed: Sequence[ProcessSample],
+    blocks: Sequence[Sequence[process_rows.Line]],
+) -> AppState:
+    """Fit the columns to a filter or page; none moves while the user types or when a job starts."""
+    if state.field is not None and state.field.purpose == 'filter':
+        return state
+    widths_of = state.query, state.main.selected_device if state.main.shows_page else None
+    widths = process_rows.list_widths(listed, blocks)
+    if _lacks_host(state):
+        widths.update(dict.fromkeys(columns_without_values(state.shown_sample.processes), 0))
+    before = state.widths if widths_of == state.widths_of else {}
+    return state._replace(widths=_widest(before, widths), widths_of=widths_of)
 
 
 def _widest(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:

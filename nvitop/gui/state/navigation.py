@@ -233,7 +233,7 @@ def select_next_device(state: AppState, step: int) -> Result:
 
 def toggle_page(state: AppState) -> Result:
     main = state.main._replace(shows_page=not state.main.shows_page)
-    return state._replace(main=main).at(state.position._replace(scroll_y=0)), ()
+    return lists.relist(state._replace(main=main)).at(state.position._replace(scroll_y=0)), ()
 
 
 def show_user(state: AppState) -> Result:
