@@ -12,7 +12,7 @@ and ``fleet``. The alerts and the dashboard read the words that the exporter wri
 - *held*: :data:`HELD_RULE`, as far as observed. Nothing is held before it was observed for that long.
 - *busy*: its utilization is at least :data:`BUSY_PERCENT`, and it isn't held. If that isn't known, it
   is the sum of its processes'.
-- *in use*: everything else: its processes pause, or their utilization isn't known.
+- *in use*: everything else: its utilization is lower now, or isn't known.
 - *unknown*: neither its processes nor its utilization are known.
 - A device that doesn't respond, or sleeps, has the name of its status.
 - *claimed*: it is free or asleep, and a user has claimed it: it is not free for others.

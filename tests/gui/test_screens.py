@@ -30,6 +30,7 @@ from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.update import update
 from nvitop.gui.view.charts import Ruler, draw_history, draw_ruler
 from nvitop.gui.view.frame import draw_frame
+from nvitop.health import KINDS
 from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, Origin, Problem
@@ -368,6 +369,15 @@ def test_keys_have_one_line_each_on_a_usual_screen() -> None:
     lines = help_lines(state_on('one', 120, 300, 'h').inner)
     longer = [entry.text for line in lines for entry in line if entry.keys.isspace()]
     assert longer == ['remapping, without spare memory rows']  # of a state, not a key
+
+
+def test_help_explains_each_state_and_mark_of_a_gpu() -> None:
+    keys = [
+        e.keys.strip() for line in help_lines(state_on('one', 120, 300, 'h').inner) for e in line
+    ]
+    states = ['free', 'busy', 'in use', 'held 1h']
+    assert [key for key in keys if key in states] == states
+    assert {kind.mark for kind in KINDS.values()} <= set(keys)
 
 
 def test_help_repeats_the_heading_of_a_group_that_continues() -> None:

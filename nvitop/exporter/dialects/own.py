@@ -65,7 +65,7 @@ _GAUGES = {
     'nvitop_gpu_missing': 'a GPU that is on the PCI bus but not listed by the driver',
     'nvitop_gpu_health': 'severity of a finding, only while there is one: 1 info, 2 warning or unknown, 3 critical',
     'nvitop_gpu_state': '1 for what the GPU is doing: free, claimed (with nvitop run), busy, in use '
-    f'(its processes pause), or held ({HELD_RULE})',
+    f'(its utilization is below 5 % or unknown), or held ({HELD_RULE})',
     'nvitop_gpu_xid_last_seen_timestamp_seconds': f'when the Xid was last reported, and what to do: {", ".join(ACTIONS)}',
     'nvitop_user_gpu_memory_bytes': 'device memory that the processes of a user use',
     'nvitop_user_gpu_processes': 'number of processes of a user on a GPU',

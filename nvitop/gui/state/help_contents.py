@@ -15,7 +15,7 @@ from nvitop.gui.state.app_state import AppState, Program
 from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup
 from nvitop.gui.state.needs import need_past, need_recording
 from nvitop.health import KINDS
-from nvitop.health.states import USED_PERCENT
+from nvitop.health.states import BUSY_PERCENT, USED_PERCENT
 
 #: Cells of the keys; the text begins after them.
 _KEYS_WIDTH = 15
@@ -42,6 +42,8 @@ MOUSE = HelpGroup(
 )
 _MARKS = (
     HelpEntry('free', 'no process uses the GPU', IDLE),
+    HelpEntry('busy', f'UTIL >= {BUSY_PERCENT:.0f}% (unknown: of processes)', PLAIN),
+    HelpEntry('in use', f'used, but UTIL < {BUSY_PERCENT:.0f}% or unknown', PLAIN),
     HelpEntry('held 1h', f'half its memory idle 1h, UTIL < {USED_PERCENT:.0f}%', WARNING),
     HelpEntry('hot', 'amber: a problem (press !)', WARNING),
     HelpEntry('lost', 'red: broken, or cannot be used', ERROR),
@@ -60,7 +62,7 @@ _STATES = HelpGroup(
             sorted(KINDS.values(), key=lambda kind: kind.mark.lower()), lambda kind: kind.mark
         )
         for texts in [dict.fromkeys(re.sub('^with (a )?', '', kind.counted) for kind in kinds)]
-        if not set(texts) <= {mark, f'to {mark[:-1]}'}
+        if mark not in [entry.keys for entry in _MARKS]
     ),
 )
 
