@@ -32,6 +32,7 @@ from nvitop.gui.state.problems import (
 from nvitop.gui.state.process_rows import build_tree, summarize_users, whole_devices
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
+from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.history import History
 from nvitop.sampling.types import (
     Cost,
@@ -116,6 +117,19 @@ def test_hours_of_users_look_as_in_the_report_of_usage() -> None:
         assert any('alice' in line and f' {texts_of_alice} ' in line for line in lines)
 
 
+def test_jobs_have_their_whole_names_before_the_age_of_the_oldest_process() -> None:
+    job = make_owner((Layer('unit', 'jupyter-of-carol.service'),))
+    sample = SAMPLES['h100x8']
+    processes = tuple(process._replace(owner=job) for process in sample.processes)
+    state = pressed(state_of(sample._replace(processes=processes), 80, 24), 'U', 'u')
+    first, _, headings, row, *_ = lines_of(state)
+    assert '› jobs ' in first
+    assert headings.split()[1:5] == ['JOB', 'PROCS', 'GPU', '▼MEM']
+    assert 'OLDEST' not in headings
+    assert f'{job} ' in row
+    assert '  0-6  ' in row
+
+
 def test_headings_of_users_show_the_order_and_a_click_changes_it() -> None:
     state = pressed(state_of(SAMPLES['h100x8'], 160, 40), 'U')
     by_memory = listed_users(state)
@@ -123,7 +137,7 @@ def test_headings_of_users_show_the_order_and_a_click_changes_it() -> None:
     state = after(state, click_hit(state, 'column', 'gpu-memory'))
     assert listed_users(state) == by_memory[::-1]
     assert '▲MEM GiB' in lines_of(state)[2]
-    for heading, arrow in (('▼PROCESSES', -1), ('▲PROCESSES', 1)):
+    for heading, arrow in (('▼PROCS', -1), ('▲PROCS', 1)):
         state = after(state, click_hit(state, 'column', 'processes'))
         counts = [user.process_count for user in listed_users(state)]
         assert counts == sorted(counts, reverse=arrow < 0)

@@ -31,7 +31,7 @@ LIST_ORDERS: Mapping[Screen, tuple[Order, ...]] = {
     Screen.USERS: (
         Order('gpu-memory', 'g', 'MEM GiB', None),
         Order('user', 'u', 'USER', lambda row: row.name, is_descending=False, is_text=True),
-        Order('processes', 'p', 'PROCESSES', lambda row: row.process_count),
+        Order('processes', 'p', 'PROCS', lambda row: row.process_count),
         Order('idle-memory', 'i', 'HELD GiB', lambda row: row.idle_memory_bytes),
         Order('sm', 's', '%SM', lambda row: row.total.gpu_sm_utilization_percent),
         Order('cpu', 'c', '%CPU', lambda row: row.total.cpu_percent),

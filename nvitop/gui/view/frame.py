@@ -73,6 +73,8 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
         name = f'{name} {state.metrics.pid}'
     elif state.screen is Screen.ENVIRON:
         name = f'{name} {state.environ.pid}'
+    elif state.screen is Screen.USERS and state.sums_by_owner:
+        name = 'jobs'
     draw_first_line(buf, state, (*crumbs(state, name), *title_badges(state)))
     ends, x = (0, buf.width - 1), state.margin
     parts = inner.row(0) if inner.height else ()

@@ -12,7 +12,7 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import COLUMNS_BY_NAME
 from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
-from nvitop.gui.model.format import devices_text
+from nvitop.gui.model.format import devices_text, join_labels
 from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, HEADING, IDLE, OWN, PLAIN, WARNING, Role, Style
@@ -30,7 +30,7 @@ from nvitop.gui.view.panels.process import (
     line_columns,
     unknown_note,
 )
-from nvitop.gui.view.table import Content, draw_cell, draw_table
+from nvitop.gui.view.table import Content, draw_cell, draw_table, widest
 from nvitop.gui.view.text import draw_message, draw_section
 from nvitop.health.states import HELD_SECONDS, IDLE_RULE
 from nvitop.sampling.history import History
@@ -40,8 +40,8 @@ from nvitop.sampling.types import DeviceKey
 Usage = Mapping['tuple[str | None, DeviceKey]', float]
 
 _MEMORY = Style(Role.MEMORY)
-#: Cells of a GPU in the map with its gap, and those of all other columns that stay.
-_GPU_CELLS, _OTHER_CELLS = 6, 44
+#: Cells of a GPU in the map with its gap, of a name beside the map, and of the values that stay.
+_GPU_CELLS, _NAME_CELLS, _VALUE_CELLS = 6, 16, 28
 #: Columns of the times of users.
 _TIMES = ('hours', 'held_hours')
 #: Columns of the processes of a user, and those of their graphs.
@@ -68,9 +68,9 @@ def _idle_memory(user: Group, _: int) -> Content:
 USER_COLUMNS: tuple[Column, ...] = (
     Column('user', 'USER', (7, 16, 32), 'user who runs the processes', _name,
            align='<', gap=0, order='user', source='psutil `username`'),
-    Column('processes', 'PROCESSES', (9,), 'GPU processes, each counted once', lambda row, _: fmt.format_count(row.process_count),
-           rank=5, order='processes', unit='count', source='PIDs of the process rows'),
-    Column('devices', 'GPU', (7, 14), 'GPUs they run on; with enough room a map of the memory on each GPU', lambda row, _: devices_text(row.devices) if row.devices else '',
+    Column('processes', 'PROCS', (5,), 'GPU processes, each counted once', lambda row, _: fmt.format_count(row.process_count),
+           rank=4, order='processes', unit='count', source='PIDs of the process rows'),
+    Column('devices', 'GPU', (7, 14), 'GPUs they run on; with enough room a map of the memory on each GPU', lambda row, _: row.labels,
            align='<', gap=2, source='NVML index, PCI bus order'),
     Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory of all processes', lambda row, _: fmt.format_gib_count(row.total.gpu_memory_bytes),
            gap=2, order='gpu-memory', unit='B', source='sum of `MEM GiB`'),
@@ -83,9 +83,9 @@ USER_COLUMNS: tuple[Column, ...] = (
     Column('held_hours', 'HELD h', (7,), 'GPU-hours held idle in that time', functools.partial(_hours, 1, 0.0),
            rank=3, unit='h', source='`nvitop usage`'),
     Column('cpu', '%CPU', (6,), 'CPU time of all processes, in percent of one core', lambda row, _: fmt.format_count(row.total.cpu_percent),
-           rank=6, order='cpu', unit='% of a core', source='sum of `%CPU`'),
+           rank=5, order='cpu', unit='% of a core', source='sum of `%CPU`'),
     Column('oldest', 'OLDEST', (6,), 'running time of the process that was started first', lambda row, _: fmt.format_age(row.total.running_time_seconds),
-           rank=4, order='oldest', source='highest `TIME`'),
+           rank=6, order='oldest', source='highest `TIME`'),
 )
 # fmt: on
 
@@ -136,7 +136,7 @@ def draw_users(buf: Buffer, state: AppState, history: History) -> None:
         if cell.column.name == 'gpu' and cell.column.title in headings:
             draw_cell(buf, y, cell, (('free', IDLE),), PLAIN)
         elif cell.column.name == 'devices' and free:
-            draw_cell(buf, y, cell, ((devices_text(free), IDLE),), PLAIN)
+            draw_cell(buf, y, cell, ((join_labels(key.label for key in free), IDLE),), PLAIN)
     if layout.area.bottom + 1 < buf.height and cursor is not None:
         area = Rect(0, layout.area.bottom + 1, buf.width, buf.height - layout.area.bottom - 1)
         _draw_detail(buf, area, state, users[cursor], devices, history)
@@ -148,7 +148,8 @@ def _columns(
     """Return the columns, with a map of the memory on each GPU if there is room for all GPUs."""
     has_hours = any(user.gpu_times is not None for user in users)
     total = sum(sum(user.gpu_times or ()) for user in users)
-    has_map = bool(devices) and len(devices) * _GPU_CELLS + _OTHER_CELLS <= width
+    room = width - _VALUE_CELLS - len(devices) * _GPU_CELLS
+    has_map = bool(devices) and room >= _NAME_CELLS
     usage: dict[tuple[str | None, DeviceKey], float] = {}
     for user in users:
         for process in user.processes:
@@ -175,9 +176,11 @@ def _columns(
                 )
                 columns.append(gpu_column)
             continue
-        columns.append(
-            column._replace(title='JOB') if state.sums_by_owner and not columns else column
-        )
+        if column.name == 'user' and state.sums_by_owner:
+            most = room if has_map else width - _VALUE_CELLS
+            names = max(column.sizes[0], min(widest(column, users), most))
+            column = column._replace(title='JOB', sizes=(names,))
+        columns.append(column)
     return columns
 
 
