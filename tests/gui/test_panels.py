@@ -412,7 +412,7 @@ def ranks(*, owner: Owner | None = JOB) -> tuple[Sample, tuple[ProcessSample, ..
     """Return four GPUs with a job on them, and another process on the first."""
     gpus = [gpu(i, 'A') for i in range(4)]
     rows = [
-        process(each, 100 + i, f'python3 train.py --rank {i} --bf16', username='ann', owner=owner)
+        process(each, 100 + i, f'python3 train.py --bf16 --rank {i}', username='ann', owner=owner)
         for i, each in enumerate(gpus)
     ]
     rows = [row._replace(gpu_memory_bytes=(i + 1) * GIB) for i, row in enumerate(rows)]
@@ -478,9 +478,8 @@ def test_job_counts_each_process_once_and_its_processes_show_what_differs() -> N
     _, _, heading, *lines, _, _ = process_panel(
         sample._replace(processes=(first, twin, second, *others)), 120
     ).lines()
-    assert re.match(
-        r'│▾ 0-3 ann +slurm 42 +4 procs +11\.0 .* python3 train.py --rank --bf16 ', heading
-    )
+    assert re.match(r'│▾ 0-3 ann +slurm 42 +4 procs +11\.0 .* python3 train.py --bf16 ', heading)
+    assert all('  --rank ' in line for line in lines[:4])
     assert [line.split()[1] for line in lines] == ['0', '1', '1', '2', '3']
     assert not re.search('ann|slurm|3h|train', ' '.join(lines))
     sessions = (first._replace(owner=make_owner((Layer('session', f'{i}'),))) for i in (8, 9))
@@ -489,6 +488,18 @@ def test_job_counts_each_process_once_and_its_processes_show_what_differs() -> N
     _, _, heading, *lines, _ = process_panel(sample._replace(processes=tuple(rows)), 120).lines()
     assert 'session' not in heading
     assert ['session 8' in line for line in lines] == [True, False, False]
+
+
+def test_zombie_leaves_the_name_of_its_job_and_of_the_others_short() -> None:
+    sample, (first, second, *others) = ranks()
+    first = first._replace(status='zombie', name='python3')
+    rows = (first, second, *others)
+    _, _, heading, *lines, _, _ = process_panel(sample._replace(processes=rows), 120).lines()
+    assert '  python3 train.py --bf16 ' in heading
+    assert ['  python3 <defunct> ' in line for line in lines] == [True, False, False, False]
+    assert ['  --rank ' in line for line in lines] == [False, True, True, True]
+    heading = process_panel(sample._replace(processes=(first, second)), 120).lines()[2]
+    assert '  python3 train.py --bf16 --rank 1 ' in heading
 
 
 def test_column_of_a_job_has_what_its_processes_share_or_a_text_of_its_own() -> None:

@@ -308,7 +308,7 @@ def _sum(numbers: Iterable[Any]) -> Any:
 
 
 def common_words(commands: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the words that all commands share, and what differs of each.
+    """Return the words that all commands share, and what differs of each: a value with its option.
 
     Commands of different programs share nothing: the words are the names of the programs.
     """
@@ -319,7 +319,12 @@ def common_words(commands: Sequence[str]) -> tuple[str, list[str]]:
         return ', '.join(programs[:_MOST_PROGRAMS]) + more, list(commands)
     if len({len(words) for words in parts}) != 1:
         return (commands[0] if commands else ''), list(commands)
-    shared = [words[0] if len(set(words)) == 1 else None for words in zip(*parts)]
+    columns = list(zip(*parts))
+    shared = [words[0] if len(set(words)) == 1 else None for words in columns]
+    for i, values in enumerate(columns[1:]):
+        is_value = shared[i + 1] is None and not values[0].startswith('-')
+        if is_value and (shared[i] or '').startswith('-'):
+            shared[i] = None
     rest = [' '.join(w for w, same in zip(words, shared) if same is None) for words in parts]
     text = ' '.join(word for word in shared if word is not None)
     return text or commands[0], rest if text else list(commands)

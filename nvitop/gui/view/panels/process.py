@@ -281,12 +281,17 @@ def _commands(
         if line.job is None:
             whole[line.key] = text_of(line.process, width)
         elif line.job.key not in whole:
-            members, job = line.job.processes, line.job.key[1]
-            shared, rest = common_words([text_of(process, width) for process in members])
+            job = line.job.key[1]
+            zombies = [process for process in line.job.processes if process.status == 'zombie']
+            compared = [process for process in line.job.processes if process.status != 'zombie']
+            if len(compared) < 2:
+                compared += zombies
+            shared, rest = common_words([text_of(process, width) for process in compared])
             if names_jobs and job:
                 shared = f'{safe(job)} · {fmt.brief_command(shared, 0)}'
             whole[line.job.key] = shared
-            whole.update(zip([process.key for process in members], rest))
+            whole.update((process.key, text_of(process, width)) for process in zombies)
+            whole.update(zip([process.key for process in compared], rest))
     whole = {line.key: whole[line.key] for line in lines}
     if listed.scroll_x:
         return whole
