@@ -259,7 +259,10 @@ def read_process(app: App, effect: events.ReadEnvironment) -> None:
 
     def read() -> events.Event:
         event = read_environment(pid, start_time)
-        reading = find_owner(pid, start_time, app.owner_names)
+        try:
+            reading = find_owner(pid, start_time, app.owner_names)
+        except Exception as error:  # the environment is shown anyway
+            return event._replace(no_owner=f'cannot be read: {error}')
         return event._replace(owner=reading.owner, no_owner=reading.reason)
 
     def failed(reason: str) -> events.Event:

@@ -292,6 +292,16 @@ def test_failing_effects_are_reported(monkeypatch: pytest.MonkeyPatch, part: str
     assert perform(SaveSettings(()))() == SettingsSaved('', 'injected')
 
 
+def test_environment_is_shown_even_if_its_owner_cannot_be_read(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('nvitop.gui.app.find_owner', raising(RuntimeError('injected')))
+    read = perform(ReadEnvironment(child.pid, key_of(child.pid).start_time))()
+    assert isinstance(read, EnvironmentRead)
+    assert dict(read.variables)['A_FIRST'] == 'one\nline'
+    assert (read.error, read.owner, read.no_owner) == ('', None, 'cannot be read: injected')
+
+
 def test_hanging_environment_does_not_block_signals(
     child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

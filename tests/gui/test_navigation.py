@@ -130,8 +130,9 @@ def test_environment_is_that_of_the_selected_process() -> None:
     state, effects = press(state_of(MANY), 'Down', 'e')
     key = MANY.processes[0].key
     assert effects == (ReadEnvironment(key.pid, key.start_time),)
-    state = after(state, EnvironmentRead(999, 1.0, (('A', 'b'),)))
-    assert state.environ.variables is None
+    for other in ((999, key.start_time), (key.pid, key.start_time - 1.0)):
+        state = after(state, EnvironmentRead(*other, (('A', 'b'),)))
+        assert state.environ.variables is None
     state = after(state, EnvironmentRead(key.pid, key.start_time, (('A', 'b'), ('C', 'd'))))
     assert state.environ.variables == (('A', 'b'), ('C', 'd'))
     assert pressed(state, 'End').position.cursor == 1

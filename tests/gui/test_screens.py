@@ -169,7 +169,7 @@ def test_error_is_shown_in_full() -> None:
     state = state_on('one', 40, 10, 'Down', 'e')
     assert 'Reading' in inside(state)
     reason = 'cannot be read: [Errno 5] Input/output error'
-    state, _ = update(state, EnvironmentRead(state.environ.pid, 0.0, (), reason))
+    state, _ = update(state, EnvironmentRead(*state.environ[:2], (), reason))
     assert ' '.join(inside(state)).strip() == reason
 
 

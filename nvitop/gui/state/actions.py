@@ -156,7 +156,7 @@ def begin_reading(before: AppState, state: AppState) -> Result:
 def show_variables(state: AppState, event: EnvironmentRead) -> AppState:
     environ = state.environ
     # The user may have opened the environment of another process meanwhile.
-    if event.pid != environ.pid:
+    if (event.pid, event.start_time) != (environ.pid, environ.start_time):
         return state
     return state._replace(environ=environ._replace(**event._asdict()))
 
