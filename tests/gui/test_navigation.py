@@ -375,6 +375,15 @@ def test_scrolling_keeps_a_selected_process_on_the_screen(size: tuple[int, int],
         assert state.selected != before
 
 
+@pytest.mark.parametrize('keys', ['PageDown', 'Ctrl-D'])
+def test_scrolling_shows_every_line_of_a_list_of_one_row(keys: str) -> None:
+    state = state_of(SAMPLES['h100x8'], 40, 12)
+    assert lines_layout(state).visible == 1
+    for line in range(4):
+        assert list(lines_layout(state).shown) == [line]
+        state = pressed(state, keys)
+
+
 def test_clicks_select_sort_and_clear() -> None:
     state = state_of(MANY)
     state = after(state, click_hit(state, 'process', state.rows[2].key))

@@ -306,8 +306,9 @@ def _move_by_devices(state: AppState, step: int) -> Result:
 
 
 def move_by_pages(state: AppState, step: float) -> Result:
-    """Move by screens. Without a selected line, the list scrolls."""
-    lines = int(step * max(2, lines_layout(state).visible - 1))
+    """Move by screens, which share a line if there is room. Without a selected line, the list scrolls."""
+    lines = max(1, int(abs(step) * (lines_layout(state).visible - 1)))
+    lines = lines if step > 0 else -lines
     return (scroll_by_lines if current_line(state) is None else move_by_lines)(state, lines)
 
 
