@@ -123,7 +123,7 @@ class Monitor(Program):
 
     def select(self, name: str) -> None:
         self.type('\x1bOR' + name)
-        self.wait_for(f'^Search: {name}')
+        self.wait_for(f'^ Search: {name}')
         self.type('\r')
         self.wait_for(TITLES[self.screen])
         self.wait_until_selected(name)

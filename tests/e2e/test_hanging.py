@@ -73,7 +73,7 @@ def use_everything(program: Program, rows: str) -> None:
     program.press('q', rows)
     program.press('!', TITLES[Screen.PROBLEMS])
     program.press('q', rows)
-    program.press('\\port', r'\AFilter: port')
+    program.press('\\port', r'\A Filter: port')
     program.type('\x1b')
     program.wait_until_gone('Filter:')
     program.resize(80, 30)

@@ -163,6 +163,7 @@ def test_search_moves_to_lines_of_other_screens(screen: str, text: str) -> None:
 def test_an_unknown_field_is_an_error_while_it_is_typed(text: str, error: str) -> None:
     state = pressed(state_of(MANY), '\\', *text)
     line = draw_frame(state, History()).lines()[0]
+    assert line.startswith(f' Filter: {text} ')
     assert line.endswith(error)
     assert ('is not a field' in line) is bool(error)
     assert state.field is not None

@@ -139,7 +139,7 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     right = buf.width - 1 - len(count)
     buf.clear(Rect(0, 0, buf.width, 1))
     buf.hits.clear()  # keys are text now
-    x = buf.write(1, 0, f'{field.purpose.capitalize()}: ', PLAIN._replace(bold=True))
+    x = 1 + buf.write(1, 0, f'{field.purpose.capitalize()}: ', PLAIN._replace(bold=True))
     x += buf.write(x, 0, clip_left(safe(field.text), right - x - 1), _INPUT)
     x += buf.write(x, 0, ' ', _CURSOR)
     example = '14:05 or -30m' if field.purpose == 'time' else state.spec.filter_example
