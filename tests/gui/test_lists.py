@@ -32,7 +32,7 @@ from nvitop.gui.state.problems import (
 from nvitop.gui.state.process_rows import build_tree, summarize_users, whole_devices
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
-from nvitop.owner.types import Layer, make_owner
+from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.history import History
 from nvitop.sampling.types import (
     Cost,
@@ -98,6 +98,11 @@ def test_users_and_problems_are_sorted_with_the_same_keys() -> None:
     assert listed_users(pressed(users, '.')) == listed_users(by_name)
     hours = users._replace(gpu_times={'bob': (9.0, 0.0), 'alice': (5.0, 0.0)})
     assert [user.name for user in listed_users(pressed(hours, 'o', 'h'))][:2] == ['bob', 'alice']
+    unknown = users._replace(gpu_times={'?': (9.0, 0.0)})
+    for keys in ('o', 'h'), ('o', 'h', 'R'):
+        assert listed_users(pressed(unknown, *keys))[-1].name is None
+    last = pressed(unknown, 'End')
+    assert 'no process with a known user' in '\n'.join(lines_of(last))
     problems = pressed(state_of(SAMPLES['lost']), '!')
     places = [line.subject for line in listed_problems(pressed(problems, 'o', 'W'))]
     assert places == sorted(places, reverse=True)
@@ -126,6 +131,9 @@ def test_jobs_have_their_whole_names_before_the_age_of_the_oldest_process() -> N
     assert '› jobs ' in first
     assert headings.split()[1:5] == ['JOB', 'PROCS', 'GPU', '▼MEM']
     assert 'OLDEST' not in headings
+    plain = tuple(process._replace(owner=Owner()) for process in sample.processes)
+    detail = lines_of(pressed(state_of(sample._replace(processes=plain), 80, 24), 'U'))
+    assert not any(' JOB ' in line for line in detail)
     assert f'{job} ' in row
     assert '  0-6  ' in row
 

@@ -282,7 +282,9 @@ def listed_users(state: AppState) -> tuple[process_rows.Group, ...]:
                 for name, t in times.items()
             )
             users = (*users, *(user for user in absent if any(user.gpu_times or ())))
-    return sorted_lines(state, Screen.USERS, users)
+    users = sorted_lines(state, Screen.USERS, users)
+    # Time of which nobody is known to be the user is below all users.
+    return tuple(sorted(users, key=lambda user: not (user.name or user.processes)))
 
 
 def listed_problems(state: AppState) -> tuple[ProblemCount, ...]:

@@ -9,7 +9,7 @@ from typing import Mapping, Sequence
 from nvitop.basics.units import format_hours
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.model.columns import COLUMNS_BY_NAME
+from nvitop.gui.model.columns import COLUMNS_BY_NAME, column_widths
 from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.format import devices_text, join_labels
@@ -46,6 +46,8 @@ _GPU_CELLS, _NAME_CELLS, _VALUE_CELLS = 6, 16, 28
 _TIMES = ('hours', 'held_hours')
 #: Columns of the processes of a user, and those of their graphs.
 _DETAILS = ('gpu', 'pid', 'type', 'owner', 'gpu_memory', 'idle', 'sm', 'command')
+#: What the GPU time of the unknown user is if none of their processes runs.
+_UNKNOWN_TIME = 'GPUs were in use, but no process with a known user was seen to use them.'
 #: Minimum number of rows for the histories of the GPUs of a user.
 _WITH_HISTORIES = 8
 
@@ -212,18 +214,23 @@ def _draw_detail(
     count = f'{user.process_count} process{"" if user.process_count == 1 else "es"}'
     draw_section(buf, area.y, f'{_name(user, 32)}: {count}{where}')
     body = area.inset(0, 1, 0, 0)
+    if not (user.name or user.processes):
+        draw_message(buf, body, _UNKNOWN_TIME, DIM)
+        return
     shown = [row.device for row in devices if row.device.key in user.devices]
     graphs = min(len(shown), (body.height - 3) // 2) if body.height >= _WITH_HISTORIES else 0
     room = body.height - (graphs + 2 if graphs else 0)
     table, below = body.split_top(min(room, 1 + len(lines)) if graphs else room)
     # A click on their headings does not sort them.
-    columns = [COLUMNS_BY_NAME[name]._replace(order='') for name in _DETAILS]
+    has_jobs = column_widths(user.processes)['owner'] > 0
+    names = [name for name in _DETAILS if name != 'owner' or has_jobs]
+    columns = [COLUMNS_BY_NAME[name]._replace(order='') for name in names]
     columns[0] = columns[0]._replace(sizes=(4,))  # begins where the names of users do
     draw_table(buf, table, line_columns(columns, lines, state.shown_sample, ProcessView()), lines)
     if not graphs:
         return
-    names = devices_text([device.key for device in shown[:graphs]])
-    draw_section(buf, below.y, f'History of {names}, all users')
+    where = devices_text([device.key for device in shown[:graphs]])
+    draw_section(buf, below.y, f'History of {where}, all users')
     inside = below.inset(1, 1, 0, 0)
     draw_histories(buf, inside, shown[:graphs], ruler_of(state, history))
 
