@@ -104,11 +104,13 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, view: DeviceView) -> 
         _draw_times(buf, Rect(history.x, area.y + 1, history.width, 1), view)
         top = _common_top(panel.folded.rows, view, history.width)
     y = area.y + DEVICE_FRAME
+    if len(panel.folded.free) == 1 and room >= 0:
+        fitting += panel.folded.free
     for row in fitting:
         lines = lines_of(row, panel.lines)
         _draw_row(buf, Rect(1, y, area.width - 2, lines), columns, row, view, rows, top)
         y += lines
-    if panel.folded.free and y < area.bottom:
+    if len(panel.folded.free) > 1 and y < area.bottom:
         _draw_free(buf, area, y, columns, panel.folded.free, view)
     return None if history is None else Cells(history.x, history.width)
 
