@@ -827,6 +827,15 @@ def test_low_screen_has_hints_in_place_of_its_border_and_room_for_another_gpu() 
     assert lines[-1].split()[1] == 'Help'
 
 
+def test_narrow_temperature_leaves_a_space_before_the_power() -> None:
+    gpu = SAMPLES['one'].devices[0]
+    limits = gpu.info._replace(temperature_slowdown_threshold_celsius=101)
+    gpu = gpu._replace(info=limits, temperature_celsius=65, power_limit_mw=450000)
+    lines = panel(machine(gpu), 40, lines=2).lines()
+    assert '65°C  ' in lines[3]
+    assert '/450 W' in lines[3]
+
+
 def test_host_without_values_says_so() -> None:
     sample = SAMPLES['h100x8']
     nothing = sample.host._replace(cpu_percent=None, memory_used_bytes=None)

@@ -337,11 +337,14 @@ def _draw_facts_below(
     # Other models may report what this one doesn't.
     facts = _facts([other for other in rows if _model_of(other) == _model_of(row)], 1 + area.height)
     left, end = 0, right
+    starts = [cell.x for cell in columns if cell.column.name in facts]
     for cell in columns:
+        room = next((x for x in starts if x > cell.x), right + 1) - 1 - cell.x
         for y, fact in enumerate(facts.get(cell.column.name, ()), area.y):
             width = fact.sizes[0]
             x = cell.x if fact.align == '<' else cell.right - width
-            draw_cell(buf, y, Placed(fact, x, width), fact.text(row, width), PLAIN)
+            content = fact.text(row, width if fact.align == '>' else min(width, room))
+            draw_cell(buf, y, Placed(fact, x, width), content, PLAIN)
             if fact.align == '<':
                 left = max(left, x + width + 2)
             else:
