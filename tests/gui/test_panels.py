@@ -509,6 +509,11 @@ def test_column_of_a_job_has_what_its_processes_share_or_a_text_of_its_own() -> 
     oldest = COLUMNS_BY_NAME['start'].text(ages[3], 12)
     shown = process_panel(sample._replace(processes=tuple(ages)), 120, ('gpu', 'start', 'command'))
     assert f'▾ 0-3 {oldest:>12}  ' in shown.lines()[2]
+    # Times are left out only if all processes have that of the job.
+    for times, expected in (((9, 9, 5, 9), ['9h', '9h', '9h', '5h', '9h']), ((9,) * 4, ['9h'])):
+        aged = [row._replace(running_time_seconds=3600.0 * n) for row, n in zip(rows, times)]
+        shown = process_panel(sample._replace(processes=tuple(aged)), 120, ('gpu', 'time'))
+        assert re.findall(r'\d+h', '\n'.join(shown.lines())) == expected
     (job,) = [block[0] for block in group_by_job(rows, Sort()) if block[0].is_job]
     for name, text in (('pid', ''), ('start_time', f'{rows[0].key.start_time}')):
         new = Column('new', '', (9,), '', lambda row, _, name=name: str(getattr(row.key, name)))

@@ -217,6 +217,17 @@ def line_columns(
     def commands(width: int) -> dict[object, str]:
         return _commands(lines, width, listed, names_jobs=names_jobs)
 
+    @functools.lru_cache(maxsize=None)
+    def of_one_age(column: Column, width: int) -> set[ProcessKey]:
+        """Return the processes whose running time is that of all processes of their job."""
+        jobs = {line.job.key: line.job for line in lines if line.job is not None}
+        return {
+            process.key
+            for job in jobs.values()
+            if len({column.text(process, width) for process in job.processes}) == 1
+            for process in job.processes
+        }
+
     def text(column: Column, line: Line, width: int) -> Content:
         name, process = column.name, line.process
         if name == 'marks':
@@ -231,8 +242,8 @@ def line_columns(
             content = str(column.text(process, width))
         if name == 'gpu_memory' and content == fmt.NOT_AVAILABLE and process.key.device in wddm:
             return 'WDDM'
-        if name == 'time' and line.job is not None and not line.is_job:
-            return '' if content == column.text(line.job.total, width) else content
+        if name == 'time' and not line.is_job and line.key in of_one_age(column, width):
+            return ''
         if _line_style(line, listed) != PLAIN:
             return content
         if name == 'user' and process.username and process.username == sample.host.username:
