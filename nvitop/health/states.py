@@ -45,6 +45,9 @@ BUSY_PERCENT = 5.0
 USED_PERCENT = 10.0
 #: Time (seconds) without kernels and videos after which a process only holds its memory.
 HELD_SECONDS = 600.0
+#: Minimum memory (bytes) of idle processes that is marked as wasted. Less is usual for a context or an
+#: MPS server.
+WASTED_BYTES = 512 << 20
 #: When a process, and when a device is held, for help texts and pages.
 IDLE_RULE = f'no kernel and no video for {HELD_SECONDS / 60:.0f} minutes'
 HELD_RULE = (

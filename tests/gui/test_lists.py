@@ -15,6 +15,7 @@ from nvitop.console.options import Options
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
 from nvitop.gui.monitor import first_state
 from nvitop.gui.monitor_screens import MONITOR, SCREENS
+from nvitop.gui.render.theme import Role
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.bindings import USUAL, USUAL_KEYS
 from nvitop.gui.state.events import KeyPressed, Quit, SampleArrived
@@ -136,6 +137,14 @@ def test_jobs_have_their_whole_names_before_the_age_of_the_oldest_process() -> N
     assert not any(' JOB ' in line for line in detail)
     assert f'{job} ' in row
     assert '  0-6  ' in row
+
+
+def test_little_idle_memory_of_a_user_is_not_amber() -> None:
+    for size, role in ((GiB // 2 - 1, Role.TEXT), (GiB // 2, Role.WARNING)):
+        row = process(1, gpu_memory_bytes=size, gpu_idle_seconds=3600.0)
+        state = state_of(SAMPLES['h100x8']._replace(processes=(row,)), 120, 30)
+        buffer = draw_frame(pressed(state, 'U'), History())
+        assert [style.role for _, text, style in buffer.row(3) if text.strip() == '0.5'][-1] is role
 
 
 def test_headings_of_users_show_the_order_and_a_click_changes_it() -> None:

@@ -601,11 +601,24 @@ def test_processes_that_exited_or_are_no_longer_listed_are_dim() -> None:
 def test_idle_memory_is_amber() -> None:
     device = gpu(0, 'A')
     rows = tuple(
-        process(device, i, 'x', username=name, gpu_memory_bytes=GIB)._replace(gpu_idle_seconds=idle)
-        for i, name, idle in ((1, 'ann', 3600.0), (2, 'bob', 60.0))
+        process(device, i, 'x', username=name, gpu_memory_bytes=size)._replace(
+            gpu_idle_seconds=idle
+        )
+        for i, name, idle, size in (
+            (1, 'ann', 3600.0, GIB),
+            (2, 'bob', 60.0, GIB),
+            (3, 'mps', 7200.0, GIB // 2 - 1),
+            (4, 'eve', 25200.0, GIB // 2),
+            (5, 'kim', 32400.0, None),
+        )
     )
     buffer = process_panel(machine(device, processes=rows), 120)
-    assert style_of(buffer, '1h').role is Role.WARNING
+    assert [style_of(buffer, idle).role for idle in ('1h', '2h', '7h', '9h')] == [
+        Role.WARNING,
+        Role.TEXT,
+        Role.WARNING,
+        Role.TEXT,
+    ]
     assert {style.role for style in styles_of(buffer, '1.0')} == {Role.WARNING, Role.TEXT}
     assert style_of(buffer, '1m').role is Role.TEXT
 

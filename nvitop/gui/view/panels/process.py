@@ -19,7 +19,7 @@ from nvitop.gui.state.orders import is_descending
 from nvitop.gui.state.process_rows import JobKey, Line, common_words, unknown_devices
 from nvitop.gui.view.table import Content, draw_placed
 from nvitop.gui.view.text import draw_border, draw_rule, draw_uprights
-from nvitop.health.states import HELD_SECONDS
+from nvitop.health.states import HELD_SECONDS, WASTED_BYTES
 from nvitop.sampling.types import (
     PROCESSES,
     DeviceKey,
@@ -248,7 +248,9 @@ def line_columns(
             return content
         if name == 'user' and process.username and process.username == sample.host.username:
             return ((clip(content, width), OWN),)
-        if name in ('idle', 'gpu_memory') and (process.gpu_idle_seconds or 0) >= HELD_SECONDS:
+        is_idle = (process.gpu_idle_seconds or 0) >= HELD_SECONDS
+        is_wasted = is_idle and (process.gpu_memory_bytes or 0) >= WASTED_BYTES
+        if name in ('idle', 'gpu_memory') and is_wasted:
             return ((content, WARNING),)
         return content
 

@@ -32,7 +32,7 @@ from nvitop.gui.view.panels.process import (
 )
 from nvitop.gui.view.table import Content, draw_cell, draw_table, widest
 from nvitop.gui.view.text import draw_message, draw_section
-from nvitop.health.states import HELD_SECONDS, IDLE_RULE
+from nvitop.health.states import HELD_SECONDS, IDLE_RULE, WASTED_BYTES
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey
 
@@ -62,7 +62,10 @@ def _hours(at: int, total: float, user: Group, _: int) -> str:
 
 def _idle_memory(user: Group, _: int) -> Content:
     size = user.idle_memory_bytes
-    return '' if size == 0 else ((fmt.format_gib_count(size), WARNING if size else DIM),)
+    if size == 0:
+        return ''
+    style = DIM if size is None else WARNING if size >= WASTED_BYTES else PLAIN
+    return ((fmt.format_gib_count(size), style),)
 
 
 # fmt: off
