@@ -11,7 +11,7 @@ from typing import Any, Collection, Mapping, NamedTuple
 from nvitop.basics.toml import TomlDocument, TomlError, suggestion
 from nvitop.console.option_table import KEY_TABLE, SETTINGS, checked_word, format_value
 from nvitop.console.options import PRESET, Options, merge
-from nvitop.platforms import config_file
+from nvitop.platforms import config_file, saved_file
 
 
 class Config(NamedTuple):
@@ -157,8 +157,6 @@ def format_config(
     return '\n'.join(lines) + '\n'
 
 
-#: Name of the file with saved settings, next to the configuration file and read after it.
-SAVED = 'saved.toml'
 _SAVED_HEADER = """\
 # Saved by the monitor (key W), and read after the configuration file.
 # Delete this file, or press Alt-W, to forget these settings.
@@ -178,13 +176,12 @@ def save_settings(path: str, values: Mapping[str, object], choices: Choices) -> 
         and option.field in values
         and values[option.field] != getattr(configured, option.field)
     ]
-    folder = os.path.dirname(os.path.realpath(path or config_file()))
-    target = os.path.join(folder, SAVED)
+    target = saved_file(path or config_file())
     if not lines:
         if os.path.exists(target):
             os.remove(target)
         return ''
-    os.makedirs(folder, exist_ok=True)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
     # At once, so that the file is never half written. Another thread may save at the same time.
     temporary = f'{target}.{os.getpid()}.{threading.get_ident()}.tmp'
     try:

@@ -7,6 +7,7 @@ import math
 import time
 from typing import Callable
 
+from nvitop.basics.units import GiB
 from nvitop.fleet.reading import host_of_sample
 from nvitop.fleet.source import FleetSource
 from nvitop.fleet.types import NOT_RESPONDING, Fleet, FleetHost
@@ -26,8 +27,7 @@ from nvitop.sampling.types import (
 GPUS = 8
 _USERS = ('alice', 'bob', 'carol', 'dave', 'erin', 'frank')
 _MODEL = 'NVIDIA H100 80GB HBM3'
-_GIB = 1 << 30
-_MEMORY = 80.0 * _GIB
+_MEMORY = 80.0 * GiB
 #: Hosts that are read over ssh, with nvitop and without it.
 _OVER_SSH = {3: 'ssh', 5: 'nvidia-smi'}
 #: Time (seconds) between two values of a host.
@@ -133,11 +133,11 @@ def _load(host: int, gpu: int, now: float) -> tuple[str, float, float]:
     job = host // 4
     user = _USERS[job % len(_USERS)]
     if job % 11 == 5 and gpu >= GPUS // 2:  # memory is held, and nothing runs
-        return user, 0.0, 40.0 * _GIB
+        return user, 0.0, 40.0 * GiB
     if job % 5 == 4 or (job % 3 == 2 and gpu >= GPUS // 2):
         return '', 0.0, 0.0
     if job % 7 == 3 and gpu % 2:
         user = _USERS[(job + 1) % len(_USERS)]
     wave = math.sin(now / (37 + job % 23) + gpu * (job % 3) / 4 + job)
     percent = max(6.0, min(100.0, 62 + job % 31 + 18 * wave))
-    return user, float(round(percent)), (30 + job % 45 + 2 * wave) * _GIB
+    return user, float(round(percent)), (30 + job % 45 + 2 * wave) * GiB

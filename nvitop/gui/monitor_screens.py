@@ -17,6 +17,7 @@ from nvitop.gui.state.bindings import USUAL
 from nvitop.gui.state.dialog import command_lines, note_lines
 from nvitop.gui.state.help_contents import help_lines, monitor_help
 from nvitop.gui.state.navigation import lines_layout
+from nvitop.gui.state.orders import ORDERS_BY_NAME
 from nvitop.gui.state.problems import problem_key
 from nvitop.gui.state.time_travel import select_event
 from nvitop.gui.view.screens.environ import draw_environ, environ_lines, environ_margins
@@ -36,8 +37,6 @@ from nvitop.sampling.types import Demand, ProcessKey
 _FEW_PROCESSES = 64
 #: Maximum number of processes that are measured because they or their job are visible.
 _MOST_VISIBLE = 256
-#: Orders by values that are otherwise measured only for visible processes.
-_HOST_ORDERS = frozenset({'cpu_percent', 'memory_percent', 'time'})
 
 
 def main_demand(state: AppState) -> Demand:
@@ -82,7 +81,7 @@ def _visible(state: AppState) -> tuple[ProcessKey, ...] | None:
     main = state.main
     if len(state.shown_sample.processes) <= _FEW_PROCESSES:
         return None
-    if state.sort.order in _HOST_ORDERS or state.sort.order == 'username':
+    if ORDERS_BY_NAME[state.sort.order].needs_all:
         return None
     if state.query or state.field is not None or main.filter.users is not None:
         return None

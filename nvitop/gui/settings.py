@@ -11,7 +11,7 @@ from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import Message
 from nvitop.console.options import PRESET, Invocation, Options, merge, parse_environment
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.platforms import config_file
+from nvitop.platforms import config_file, saved_file
 
 if TYPE_CHECKING:
     from nvitop.gui.state.events import SaveSettings, SettingsSaved
@@ -61,7 +61,7 @@ def _read_config(
         return []
     path = invocation.config
     config_path = config_file() if path is None else path
-    saved = os.path.join(os.path.dirname(os.path.realpath(config_path)), 'saved.toml')
+    saved = saved_file(config_path)
     if path is None and not _may_exist(config_path) and not _may_exist(saved):
         return []
     from nvitop.console.config import read_config  # most users have no file

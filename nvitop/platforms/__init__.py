@@ -73,6 +73,11 @@ def config_file() -> str:
     return os.path.join(settings_folder(), 'config.toml')
 
 
+def saved_file(config_path: str) -> str:
+    """Return the path of the saved settings, next to the configuration file and read after it."""
+    return os.path.join(os.path.dirname(os.path.realpath(config_path)), 'saved.toml')
+
+
 def continue_in_child() -> Callable[[int], None]:
     """Continue in a child process that the parent does not wait for; see :mod:`nvitop.platforms.guard`. On Linux only."""
     if sys.platform != 'linux':

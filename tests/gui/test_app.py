@@ -22,7 +22,7 @@ from nvitop.api import host
 from nvitop.api.process import HostProcess
 from nvitop.gui.app import EFFECTS, App, describe_event
 from nvitop.gui.effects import read_environment, send_signal, signal_number
-from nvitop.gui.model.choices import GraphState
+from nvitop.gui.model.choices import GraphState, Screen, Sort
 from nvitop.gui.monitor import explain_crash, format_crash, write_crash
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState, TextField
@@ -41,8 +41,9 @@ from nvitop.gui.state.events import (
     SignalSent,
     Suspended,
 )
+from nvitop.gui.state.orders import ORDERS
 from nvitop.gui.state.update import update
-from nvitop.sampling.types import DeviceKey, ProcessKey, Sample
+from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample, Sample
 from nvitop.version import __version__
 from tests.gui.driving import demand_of, press, state_of
 from tests.gui.headless import FakeMeasuring, HeadlessTerminal
@@ -130,6 +131,18 @@ def test_nothing_is_measured_again_on_return_from_a_screen(key: str) -> None:
     opened = press(main, key)[0]
     assert opened.screen is not main.screen
     assert demand_of(opened).includes(demand_of(main))
+
+
+def test_orders_by_values_of_visible_processes_need_those_of_all() -> None:
+    state = state_of(SAMPLES['processes200'])
+    assert demand_of(state).visible_processes is not None
+    unseen = ProcessSample(ProcessKey(1, 1.0, GPU), username='ann')
+    visible = unseen._replace(cpu_percent=1.0, memory_percent=2.0, host_memory_bytes=3)
+    for order in ORDERS:
+        assert order.value is not None
+        if order.value(unseen)[0] != order.value(visible)[0]:
+            demand = demand_of(state._replace(list_sorts={Screen.MAIN: Sort(order.name)}))
+            assert demand.visible_processes is None, order.name
 
 
 @pytest.mark.parametrize(('keys', 'shown'), [('', True), ('t', False), ('!', True)])

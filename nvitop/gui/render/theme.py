@@ -84,7 +84,7 @@ PLAIN = Style()
 DIM, HEADING = Style(Role.DIM), Style(Role.HEADING)
 ERROR, WARNING = Style(Role.ERROR, bold=True), Style(Role.WARNING, bold=True)
 BADGE, IDLE, TITLE = Style(Role.BADGE), Style(Role.IDLE, bold=True), Style(Role.TITLE, bold=True)
-TAGGED = Style(Role.TAGGED)
+TAGGED, KEY = Style(Role.TAGGED), Style(Role.KEY, bold=True)
 #: A user name, if it is that of the user of the monitor.
 OWN = Style(Role.USER, bold=True)
 

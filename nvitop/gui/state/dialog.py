@@ -21,17 +21,10 @@ from nvitop.gui.state.app_state import (
     refuse,
 )
 from nvitop.gui.state.events import RingBell, SendSignal
+from nvitop.gui.state.process_filter import NO_DEVICE
 from nvitop.gui.state.process_rows import unknown_among
-from nvitop.sampling.types import (
-    DeviceKey,
-    HostProcessSample,
-    ParentProcess,
-    ProcessKey,
-    ProcessSample,
-)
+from nvitop.sampling.types import HostProcessSample, ParentProcess, ProcessKey, ProcessSample
 
-#: Device in the key of a target that runs on no device.
-NO_DEVICE = DeviceKey(-1)
 #: Note in the line of a target → words that follow the number of such targets.
 NOTES = {
     'hidden': 'hidden by the filter',

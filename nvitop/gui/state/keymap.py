@@ -7,7 +7,7 @@ import itertools
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.render.theme import Role, Style
+from nvitop.gui.render.theme import KEY, Style
 
 #: Returns why a key cannot work in a state; ``''`` if it can.
 Need = Callable[[Any], str]
@@ -56,7 +56,7 @@ class HelpEntry(NamedTuple):
     keys: str
     text: str
     #: Style of the keys.
-    style: Style = Style(Role.KEY, bold=True)
+    style: Style = KEY
 
 
 class HelpGroup(NamedTuple):

@@ -29,6 +29,8 @@ class Order(NamedTuple):
     is_descending: bool = True
     #: Whether it is alphabetical: from A to Z instead of lowest first.
     is_text: bool = False
+    #: Whether it needs values of all processes that are otherwise measured only for visible ones.
+    needs_all: bool = False
 
     def describe(self, *, reverse: bool) -> str:
         """Return the order in words: ``'UTIL, highest first'``."""
@@ -72,15 +74,15 @@ def _time(process: ProcessSample) -> Values:
 ORDERS: tuple[Order, ...] = (
     Order('natural', 'n', 'GPU', _natural, is_descending=False),
     Order('pid', 'p', 'PID', _by(), is_descending=False),
-    Order('username', 'u', 'USER', _username, is_descending=False, is_text=True),
+    Order('username', 'u', 'USER', _username, is_descending=False, is_text=True, needs_all=True),
     Order('owner', 'w', 'JOB', _owner, is_descending=False, is_text=True),
     Order('gpu_memory', 'g', 'MEM GiB', _by('gpu_memory_bytes', 'gpu_sm_utilization_percent', 'cpu_percent')),
     Order('sm_utilization', 's', '%SM', _by('gpu_sm_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
     Order('gpu_memory_utilization', 'b', '%BW', _by('gpu_memory_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
     Order('idle', 'i', 'IDLE', _by('gpu_idle_seconds', 'gpu_memory_bytes')),
-    Order('cpu_percent', 'c', '%CPU', _by('cpu_percent', 'memory_percent')),
-    Order('memory_percent', 'm', '%MEM', _by('memory_percent', 'cpu_percent')),
-    Order('time', 't', 'TIME', _time),
+    Order('cpu_percent', 'c', '%CPU', _by('cpu_percent', 'memory_percent'), needs_all=True),
+    Order('memory_percent', 'm', '%MEM', _by('memory_percent', 'cpu_percent'), needs_all=True),
+    Order('time', 't', 'TIME', _time, needs_all=True),
 )
 # fmt: on
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Callable, Hashable, Iterator, NamedTuple, Sequ
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.render.buffer import Buffer, Rect
-from nvitop.gui.render.theme import DIM, HEADING, PLAIN, Role, Style
+from nvitop.gui.render.theme import DIM, HEADING, KEY, PLAIN, Style
 from nvitop.gui.render.width import cell_width, clip
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ _GAP = '·'
 #: Seconds of a cell of a history unless the user chose a time for its width. Each move changes most
 #: cells, which costs most of the bytes of a monitor at rest.
 CELL_SECONDS = 2.0
-_CURSOR = Style(Role.KEY, bold=True)
 
 
 def draw_meter(
@@ -154,7 +153,7 @@ def draw_ruler(buf: Buffer, area: Rect, ruler: Ruler) -> None:
         time = fmt.format_timestamp(ruler.past[1]).split()[3]
         is_before = at + len(time) < width
         mark, start = (f'◆{time}', at) if is_before else (f'{time}◆', at - len(time))
-        buf.write(area.x + start, area.y, mark, _CURSOR)
+        buf.write(area.x + start, area.y, mark, KEY)
         taken = range(start - 1, start + len(mark) + 1)
         later = ruler.history(width).now - ruler.past[0]
         last = fmt.format_timestamp(ruler.past[1] + later).split()[3]

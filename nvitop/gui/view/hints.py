@@ -9,7 +9,7 @@ from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.model.format import format_process_type, format_timestamp
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer, Rect
-from nvitop.gui.render.theme import BADGE, DIM, ERROR, PLAIN, TITLE, Role, Style
+from nvitop.gui.render.theme import BADGE, DIM, ERROR, KEY, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.keymap import Need
@@ -17,7 +17,7 @@ from nvitop.gui.state.lists import order_arrow, order_title
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.needs import working_binding
 from nvitop.gui.view.table import SORTED
-from nvitop.gui.view.text import KEY, badge, simulated_badge
+from nvitop.gui.view.text import badge, simulated_badge
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Origin
@@ -110,7 +110,7 @@ def draw_next_keys(buf: Buffer, state: AppState) -> int:
 def _draw_hint(buf: Buffer, x: int, y: int, hint: Hint) -> None:
     """Draw a hint. A click on a key presses it, a click on the words presses the first key."""
     for key, name in zip(hint.keys, hint.names):
-        width = buf.write(x, y, name, KEY)
+        width = buf.write(x, y, name, KEY._replace(italic=True))
         buf.hit(Rect(x, y, width, 1), 'keys', key)
         x += width
     width = buf.write(x, y, hint.words, hint.style)
@@ -172,7 +172,6 @@ def format_key(keys: str) -> str:
     return f'^{key[5:]}' if key.startswith('Ctrl-') and len(key) == 6 else key
 
 
-_KEY = Style(Role.KEY, bold=True)
 _INPUT = Style(Role.INPUT, bold=True)
 #: Maximum width of the text of a filter, in cells, if it has to be shortened.
 _QUERY_WIDTH = 40
@@ -216,7 +215,7 @@ def origin_badges(origin: Origin, timestamp: float) -> tuple[Item, ...]:
         forms = [clip(f'{host}: {trouble}'.lstrip(': '), _QUERY_WIDTH), trouble, 'NO SAMPLES']
         return (badge(ERROR, *forms),)
     is_shown = host and not origin.is_chosen  # the way to the screen has it
-    return (badge(_KEY, host, clip(host, _HOST_WIDTH)),) if is_shown else ()
+    return (badge(KEY, host, clip(host, _HOST_WIDTH)),) if is_shown else ()
 
 
 def option_badges(wanted: ProcessFilter) -> tuple[Item, ...]:

@@ -32,7 +32,7 @@ def draw_cell(buf: Buffer, y: int, placed: Placed, content: Content, style: Styl
         x = max(x, end - cells)
     for text, piece in content:
         is_unknown = text.strip() == NOT_AVAILABLE and style == PLAIN
-        shown = DIM._replace(bold=False) if is_unknown else piece
+        shown = DIM if is_unknown else piece
         x += buf.write(x, y, text, shown, width=max(0, end - x))
 
 

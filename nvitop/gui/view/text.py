@@ -58,7 +58,6 @@ def simulated_badge(width: int) -> Item:
     return badge(BADGE, 'SIMULATED' if width >= WITH_BAR else 'SIM')
 
 
-KEY = Style(Role.KEY, bold=True, italic=True)
 #: Empty parts of bars that have the color of the filled parts.
 _MONO_TRACKS = dict.fromkeys(map(ord, '▇█'), '░')
 

@@ -28,7 +28,18 @@ from nvitop.gui.model.device_rows import GpuRow, model_text, why_silent
 from nvitop.gui.model.main_rows import DEVICE_FRAME, FACT_LABEL, FACT_WIDTH, MainRows, lines_of
 from nvitop.gui.model.table import Column, Item, Placed, place
 from nvitop.gui.render.buffer import CLASSIC, Buffer, Cells, Rect, inside
-from nvitop.gui.render.theme import DIM, HEADING, IDLE, PLAIN, TITLE, WARNING, Pieces, Role, Style
+from nvitop.gui.render.theme import (
+    DIM,
+    HEADING,
+    IDLE,
+    KEY,
+    PLAIN,
+    TITLE,
+    WARNING,
+    Pieces,
+    Role,
+    Style,
+)
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.state.process_rows import is_on
 from nvitop.gui.view.charts import (
@@ -92,11 +103,11 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, view: DeviceView) -> 
         ends_shown = fitting[:1] == panel.folded.rows[:1], fitting[-1:] == panel.folded.rows[-1:]
         arrows = '▲' * (not ends_shown[0]) + '▼' * (not ends_shown[1])
         text = f'{len(fitting) + len(panel.folded.free)} of {len(rows)} {arrows}'.rstrip()
-        position = (Item((text,), Style(Role.KEY, bold=True), 0),)
+        position = (Item((text,), KEY, 0),)
     draw_border(buf, area.y, (), ends, notes, (*position, *total_notes(rows)))
     columns = _place(area.width, rows, panel.lines, view)
     has_values = any(row.device.status == 'ok' for row in rows)
-    named = [cell for cell in columns if has_values or cell.column.title in ('GPU', 'STATE')]
+    named = [cell for cell in columns if has_values or cell.column.name in ('index', 'state')]
     draw_headings(buf, area.y + 1, named)
     history = next((cell for cell in columns if cell.column.name == 'history'), None)
     top = None
@@ -253,7 +264,7 @@ def _draw_row(
             _draw_memory(buf, below.split_top(1)[0], device, view.ruler)
         _draw_history(buf, graph, row, view.ruler, metric, top)
     if view.marked is not None and is_on(view.marked, device.key):
-        buf.write(1, y, _SELECTED_MARK, Style(Role.KEY, bold=True))
+        buf.write(1, y, _SELECTED_MARK, KEY)
     if device.key == view.selected:
         buf.restyle(Rect(1, y, right, 1), back=Role.SELECTED)
 
@@ -310,7 +321,7 @@ def _draw_asleep(buf: Buffer, line: Rect, device: DeviceSample, *, is_selected: 
     state, _, wakes = safe(device.reason or 'asleep').partition('; press r')
     name, cells = f'GPU {device.key.label}', inside(buf.width)
     words = f'{name} {"has been" if " for " in state else "is"} {state}'
-    advice = [('. Press ', PLAIN), ('r', Style(Role.KEY, bold=True)), (' to wake it', PLAIN)]
+    advice = [('. Press ', PLAIN), ('r', KEY), (' to wake it', PLAIN)]
     room = cells.width - sum(len(text) for text, _ in advice)
     power = ' and draws no power' if '(D3cold)' in state else ''
     forms = (words + power, words, f'{name} is asleep')

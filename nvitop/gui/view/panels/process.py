@@ -13,7 +13,7 @@ from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import Column, Item, Placed
 from nvitop.gui.render.buffer import Buffer, Rect, inside
-from nvitop.gui.render.theme import DIM, OWN, PLAIN, TAGGED, TITLE, WARNING, Role, Style
+from nvitop.gui.render.theme import DIM, KEY, OWN, PLAIN, TAGGED, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
 from nvitop.gui.state.orders import is_descending
 from nvitop.gui.state.process_rows import JobKey, Line, common_words, unknown_devices
@@ -275,7 +275,7 @@ def _marks(line: Line, listed: ProcessView) -> Content:
     """Return the mark of a job, or of another row of the selected process; and that of a tag."""
     mark, selected = (' ', PLAIN), listed.selected
     if line.is_job and not listed.is_report:
-        mark = (_FOLDED if line.is_folded else _UNFOLDED, Style(Role.KEY, bold=True))
+        mark = (_FOLDED if line.is_folded else _UNFOLDED, KEY)
     elif line.key[:2] == (selected or ())[:2] and line.key != selected:
         mark = _SAME_PROCESS
     return (mark, (TAG, TAGGED) if _is_tagged(line, listed) else (' ', PLAIN))
