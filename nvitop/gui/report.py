@@ -27,7 +27,14 @@ from nvitop.gui.state.process_rows import Line, fold, group_by_job, list_widths
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView
-from nvitop.gui.view.report_lines import MOST_WIDTH, draw_findings, draw_head, finding_lines
+from nvitop.gui.view.report_lines import (
+    MOST_WIDTH,
+    brief_text,
+    draw_findings,
+    draw_head,
+    finding_lines,
+    finding_room,
+)
 from nvitop.gui.view.text import draw_mono_bars, simulated_badge
 from nvitop.health import Finding, findings
 from nvitop.health.types import value_words
@@ -100,8 +107,9 @@ def draw_report(
 ) -> Buffer:
     """Draw a report: which GPUs are free, a line for each GPU, all processes by job, findings.
 
-    If it is too high for a terminal of this height, it has a line for each job, and for each finding
-    if it then fits.
+    If it is too high for a terminal of this height, it has a line for each job and each finding; the
+    lines that remain are for whole findings, the most severe ones first, and then for the processes of
+    jobs. If even that is too high, findings are whole.
     """
     width = max(NARROWEST, min(width, MOST_WIDTH))
     reported = findings(sample)
@@ -111,28 +119,39 @@ def draw_report(
     blocks = group_by_job(processes, Sort())
     devices = full_height(rows) if is_full else DEVICE_FRAME + len(rows)
     head, stamp = _head(sample, version, width), _stamp(sample)
-    notes = _finding_lines(reported, width)
+    whole, brief = _finding_lines(reported, width)
     answer = list(answers(rows))
     if fit(answer, width - 2, 2) != [item.forms[0] for item in answer]:
         # What is wrong is below in full: who uses what comes first.
         answer = [item._replace(forms=item.forms[1:]) if item.key else item for item in answer]
     tops = [items for items in [answer, *_heads(head, stamp, width - 2)] if items]
+    is_flat = is_full or view.flat
+    least = len(processes) if is_flat else len(blocks)
     # A line remains for the prompt of the shell.
     room = height - 1 - len(tops) - devices - int(view.show_host) - PROCESS_FRAME
-    processes_room, footer = sum(map(len, blocks)), ''
-    if height and processes_room + len(notes) > room:
-        processes_room = len(blocks)
-        brief = _finding_lines(reported, width, is_brief=True)
-        if processes_room + len(brief) > room and stamp in tops:
-            tops.remove(stamp)
-            room += 1
-            footer = f' {" · ".join(item.forms[0] for item in stamp)} '
-        if processes_room + len(notes) > room >= processes_room + len(brief):
-            notes = brief
+    spare = (room if height else sys.maxsize) - least - len(brief)
+    footer = ''
+    if spare < 0 and stamp in tops:
+        tops.remove(stamp)
+        spare += 1
+        footer = f' {" · ".join(item.forms[0] for item in stamp)} '
+    more = [len(text) - 1 for text in whole]
+    is_whole = _affordable(more, spare if spare >= 0 else sys.maxsize)
+    notes = [
+        line
+        for text, short, is_chosen in zip(whole, brief, is_whole)
+        for line in (text if is_chosen else short)
+    ]
+    spare -= sum(cost for cost, is_chosen in zip(more, is_whole) if is_chosen)
+    is_unfolded = _affordable([len(block) - 1 for block in blocks], spare)
     lines = (
         tuple(Line(process) for process in processes)
-        if is_full or view.flat
-        else fold(blocks, processes_room)
+        if is_flat
+        else tuple(
+            line
+            for block, is_chosen in zip(blocks, is_unfolded)
+            for line in fold([block], len(block) if is_chosen else 0)
+        )
     )
     panel = MainRows(
         devices,
@@ -194,11 +213,11 @@ def _stamp(sample: Sample) -> list[Item]:
 
 
 def _finding_lines(
-    reported: Sequence[Finding], width: int, *, is_brief: bool = False
-) -> list[Pieces]:
-    """Return what is wrong with devices as on the problems screen.
+    reported: Sequence[Finding], width: int
+) -> tuple[list[list[Pieces]], list[list[Pieces]]]:
+    """Return the lines of what is wrong with devices as on the problems screen, and of their brief forms.
 
-    Brief ones have one line each, without evidence if they have advice.
+    A brief form is one line.
     """
     gpus = {finding.device.physical_index for finding in reported if not finding.device.is_mig}
     parts = [
@@ -206,13 +225,27 @@ def _finding_lines(
         for finding in reported
         if not finding.device.is_mig or finding.device.physical_index not in gpus
     ]
-    lines: list[Pieces] = []
+    whole, brief = [], []
     for line in problem_lines(count_problems((), (), 0.0, parts)):
-        text = f'{line.where}: {safe(line.what)}'
-        text += f': {safe(line.reason)}' if line.reason and not (is_brief and line.action) else ''
-        text += f'. {safe(line.action)}' if line.action else ''
-        lines += finding_lines(line.severity or '', text, width, is_brief=is_brief)
-    return lines
+        what, reason, action = (
+            f'{line.where}: {safe(line.what)}',
+            safe(line.reason),
+            safe(line.action),
+        )
+        text = (f'{what}: {reason}' if reason else what) + (f'. {action}' if action else '')
+        short = brief_text(what, reason, action, finding_room(width))
+        whole.append(finding_lines(line.severity or '', text, width))
+        brief.append(finding_lines(line.severity or '', short, width))
+    return whole, brief
+
+
+def _affordable(costs: Sequence[int], spare: int) -> list[bool]:
+    """Return which of these numbers of more lines the spare lines are for, the first ones first."""
+    chosen = []
+    for cost in costs:
+        chosen.append(cost <= spare)
+        spare -= cost if cost <= spare else 0
+    return chosen
 
 
 def warnings_about(sample: Sample, *, driver_responds: bool = True) -> list[Message]:

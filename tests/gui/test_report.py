@@ -11,10 +11,11 @@ from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.report import draw_report, filter_of
 from nvitop.gui.state.orders import list_processes
-from nvitop.owner.types import make_owner
+from nvitop.gui.view.report_lines import brief_text
+from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.types import Sample
 from tests.gui.goldens import assert_golden
-from tests.gui.samples import SAMPLES
+from tests.gui.samples import SAMPLES, gpu, machine, process
 
 
 def report(sample: Sample, width: int = 100, **fields: Any) -> list[str]:
@@ -70,6 +71,41 @@ def test_report_of_8_gpus_and_8_processes_fits_24_lines_with_the_prompt() -> Non
     assert 'free: GPU ' in lines[0]
     # A report that cannot fit keeps all words.
     assert report(SAMPLES['lost'], 80, height=10)[-1] == report(SAMPLES['lost'], 80)[-1]
+
+
+def test_spare_lines_are_for_whole_findings_and_then_for_the_processes_of_jobs() -> None:
+    gpus = [
+        gpu(i, 'A', recovery_action=what) for i, what in enumerate(('reset', 'drain and reset'))
+    ]
+    owner = make_owner((Layer('slurm', '42'),))
+    rows = [process(gpus[0], pid, f'train --rank {pid}', owner=owner) for pid in (7, 8, 9)]
+    sample = machine(*gpus, processes=tuple(rows))
+    whole = report(sample, 80)
+    assert whole[-1].strip() == 'kernel log'
+    folded = [*whole[:9], *whole[12:]]
+    brief = [*whole[:9], *whole[12:-2], ' critical  GPU 1: needs recovery. See the kernel log']
+    for height, lines in (
+        (len(whole) - 5, folded),  # too high for the prompt in any case
+        (len(whole) - 3, brief),
+        (len(whole) - 2, folded),
+        (len(whole), folded),
+        (len(whole) + 1, whole),
+    ):
+        shown = report(sample, 80, height=height)
+        assert shown[-3:] == lines[-3:]
+        assert len(shown) == len(lines) - (height == len(whole) - 5)  # without a line for the time
+
+
+def test_brief_finding_has_advice_only_as_whole_sentences() -> None:
+    action = 'Stop it; reset it. Then run: nvidia-smi -i 5'
+    for room, text in (
+        (60, 'hot. Stop it; reset it. Then run: nvidia-smi -i 5'),
+        (40, 'hot. Stop it; reset it'),
+        (20, 'hot. Stop it'),
+        (11, 'hot: 91°C'),
+        (8, 'hot: 9..'),
+    ):
+        assert brief_text('hot', '91°C', action, room) == text
 
 
 def test_report_has_idle_times_and_jobs_only_if_there_are_any() -> None:

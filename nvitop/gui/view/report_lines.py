@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Sequence
 
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import PLAIN, Pieces
-from nvitop.gui.render.width import clip, wrap
+from nvitop.gui.render.width import cell_width, clip, wrap
 from nvitop.gui.view.text import severity_sign
 
 #: Maximum width of a report, and cells of a severity.
 MOST_WIDTH, _SEVERITY = 160, 10
+_SENTENCE_END = re.compile(r'(?<=[.;]) ')
 
 
 def draw_head(buf: Buffer, lines: Sequence[Sequence[Item]]) -> None:
@@ -31,12 +33,29 @@ def draw_findings(buf: Buffer, y: int, lines: Sequence[Pieces]) -> None:
             x += buf.write(x, row, text, style)
 
 
-def finding_lines(severity: str, text: str, width: int, *, is_brief: bool = False) -> list[Pieces]:
-    """Return the lines of a finding; a brief one is cut to one line."""
+def finding_lines(severity: str, text: str, width: int) -> list[Pieces]:
+    """Return the lines of a finding."""
     _, style = severity_sign(severity)
-    room = max(20, width - _SEVERITY - 2)
-    first, *others = [clip(text, room)] if is_brief else wrap(text, room)
+    first, *others = wrap(text, finding_room(width))
     return [
         ((f'{severity:<{_SEVERITY}}', style), (first, PLAIN)),
         *(((' ' * _SEVERITY, PLAIN), (line, PLAIN)) for line in others),
     ]
+
+
+def finding_room(width: int) -> int:
+    """Return the cells for the text of a finding on a line."""
+    return max(20, width - _SEVERITY - 2)
+
+
+def brief_text(what: str, reason: str, action: str, room: int) -> str:
+    """Return a finding for one line, with the first sentences of the advice that fit.
+
+    Advice is never cut, because half a command does harm; without room for any, the evidence is shown.
+    """
+    sentences = _SENTENCE_END.split(action) if action else []
+    for count in range(len(sentences), 0, -1):
+        text = f'{what}. {" ".join(sentences[:count]).rstrip(".;")}'
+        if cell_width(text) <= room:
+            return text
+    return clip(f'{what}: {reason}' if reason else what, room)
