@@ -186,6 +186,11 @@ class FleetHost(NamedTuple):
     #: The hosts folded into this line of the list, because all their GPUs are free.
     members: tuple[FleetHost, ...] = ()
 
+    @property
+    def is_old(self) -> bool:
+        """Whether its values are so old that they are a problem."""
+        return (self.age_seconds or 0.0) >= LATE_SECONDS and not self.is_silent
+
     def later(self, seconds: float) -> FleetHost:
         """Return it with older values by this time. Late ones do not say which GPUs are free now."""
         if self.age_seconds is None:
@@ -249,9 +254,8 @@ class FleetHost(NamedTuple):
     def problems(self) -> tuple[FleetFinding, ...]:
         """The findings about it, its GPUs and the age of its values, critical ones first."""
         problems = [finding._replace(host=self.name) for finding in self.findings]
-        age = self.age_seconds or 0.0
-        if age >= LATE_SECONDS and not self.is_silent:
-            words = f'values {format_duration(age)} old'
+        if self.is_old:
+            words = f'values {format_duration(self.age_seconds or 0.0)} old'
             problems.append(FleetFinding(words, 'warning', self.name, advice=_OLD_ADVICE))
         for gpu in self.gpus:
             label = gpu.label.partition(':')[0] or '?'

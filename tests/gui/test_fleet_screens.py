@@ -113,9 +113,7 @@ def test_tables_have_what_is_free_and_the_time_above_and_mark_unknown_users(
         assert lines[0].startswith('88 free: gpu0037-0040')
         assert '  16 held  5 problems' in lines[0]
         assert f'  {time.ctime(NOW)}  [SIM' in lines[1]
-        assert [line.endswith('not reported') for line in lines if line.startswith('gpu0002')] == [
-            True
-        ]
+        assert [line.endswith('unknown') for line in lines if line.startswith('gpu0002')] == [True]
         old = next(line for line in lines if line.startswith('gpu0018'))
         assert old.endswith('values 3m old')
         frame = [line for line in lines if line[0] in '╭╰']

@@ -12,7 +12,7 @@ from nvitop.gui.model.format import NOT_AVAILABLE
 from nvitop.gui.model.table import Column
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
 from nvitop.gui.render.width import clip, safe
-from nvitop.gui.view.table import Content
+from nvitop.gui.view.table import Content, plain_text
 from nvitop.gui.view.text import severity_sign
 
 _UTILIZATION, _HELD = Style(Role.UTILIZATION), Style(Role.HELD)
@@ -59,8 +59,7 @@ def _brief(users: Sequence[str]) -> str:
 
 def _users(text: str, width: int, *, is_used: bool) -> Content:
     """Return users, and whether those of GPUs in use are missing."""
-    missing = 'not reported' if width >= len('not reported') else 'unknown'
-    return _words(text, width) or _words(missing if is_used else '', width, DIM)
+    return _words(text, width) or _words('unknown' if is_used else '', width, DIM)
 
 
 def _state(gpu: FleetGpu, width: int) -> Content:
@@ -168,9 +167,17 @@ def list_columns(name: str, late: float = 0.0) -> list[Column]:
         style = _SEVERITIES[host.later(late).severity]
         return _words(', '.join(problems_of(host, late)), width, style)
 
+    def dim_if_old(text: _Text) -> _Text:
+        def dimmed(host: FleetHost, width: int) -> Content:
+            content = text(host, width)
+            return ((plain_text(content), DIM),) if host.later(late).is_old else content
+
+        return dimmed
+
     if name != 'hosts':
         return [*_COLUMNS[name]]
-    return [*_COLUMNS[name], _text_column('findings', 'PROBLEMS', (18, 0), problems)]
+    columns = [column._replace(text=dim_if_old(column.text)) for column in _COLUMNS[name][1:]]
+    return [_HOST, *columns, _text_column('findings', 'PROBLEMS', (18, 0), problems)]
 
 
 def glyphs_column(most: int, *, is_ascii: bool) -> Column:

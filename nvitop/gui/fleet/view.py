@@ -23,7 +23,7 @@ from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.first_line import crumbs
 from nvitop.gui.view.hints import draw_screen_title, title_badges
 from nvitop.gui.view.report_lines import draw_findings, draw_head, finding_lines
-from nvitop.gui.view.table import draw_table
+from nvitop.gui.view.table import draw_table, plain_text
 from nvitop.gui.view.text import (
     draw_border,
     draw_facts,
@@ -148,7 +148,7 @@ def report_text(state: AppState, rows: Sequence[Any]) -> str:
     cells = [[column.title for column in columns]]
     for row in rows:
         contents = [column.text(row, _ANY_WIDTH) for column in columns]
-        cells.append([c if isinstance(c, str) else ''.join(t for t, _ in c) for c in contents])
+        cells.append([plain_text(content) for content in contents])
     left = {at for at, column in enumerate(columns) if column.align == '<'}
     heads = ['  '.join(item.forms[0] for item in items) for items in _heads(state, _ANY_WIDTH)]
     return '\n'.join([*heads, aligned(cells, left) if rows else f'{VIEWS[name].empty}\n'])

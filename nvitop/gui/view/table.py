@@ -19,6 +19,10 @@ Content = Union[str, Pieces]
 SORTED = HEADING._replace(bold=True, underline=True)
 
 
+def plain_text(content: Content) -> str:
+    return content if isinstance(content, str) else ''.join(text for text, _ in content)
+
+
 def draw_cell(buf: Buffer, y: int, placed: Placed, content: Content, style: Style) -> None:
     """Write the content of a cell of a column, cut to its width."""
     if not content:
