@@ -174,7 +174,8 @@ class App:
                 self._recent_since = self._recent_since or sample.timestamp
         if self.recent is None:
             return event
-        since = max(self._recent_since, event.sample.timestamp - self.recent.seconds)
+        oldest = (event.sample.timestamp - self.recent.seconds) // 60 * 60  # whole minutes are kept
+        since = max(self._recent_since, oldest)
         return event._replace(gpu_times=self.recent.gpu_times, gpu_times_since=since)
 
     # What effects do.

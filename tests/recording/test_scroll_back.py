@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from nvitop.accounting.usage import RecentUse
 from nvitop.gui.app import App
 from nvitop.gui.monitor_screens import MONITOR
@@ -130,6 +132,17 @@ def test_users_of_the_scroll_back_are_listed_after_their_processes_exited() -> N
     assert re.findall(r'\d:\d\d:\d\d', line) == ['0:30:00', '0:00:00']
     filtered = relist(app.state._replace(query='user:ann'))
     assert [user.name for user in listed_users(filtered)] == ['ann']
+
+
+def test_gpu_hours_are_at_most_the_time_since_the_moment_in_the_title() -> None:
+    machine = SimpleMachine(1)
+    machine.run(1)
+    app = show(new_app(), *(machine.sample(10) for _ in range(400)))
+    for _ in range(12):
+        show(app, machine.sample(10))
+        length = app.state.timestamp - app.state.gpu_times_since
+        assert 3600 <= length < 3660
+        assert app.state.gpu_times['ann'] == pytest.approx((length, 0.0))
 
 
 def test_use_before_the_scroll_back_is_forgotten() -> None:
