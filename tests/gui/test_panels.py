@@ -292,6 +292,13 @@ def test_no_column_is_narrower_on_a_wider_screen() -> None:
         assert 'busy hot' in text_of(state_on('h100x8', width, 24)), width
 
 
+@pytest.mark.parametrize('name', ['h100x8', 'mig', 'one'])
+def test_histories_do_not_touch_the_frame_of_a_narrow_screen(name: str) -> None:
+    for width in range(55, 80):
+        ruler = next(line for line in lines_on(name, width, 30) if 'now' in line)
+        assert ruler.endswith('now │'), width
+
+
 def test_first_line_keeps_the_problem_before_who_is_busy() -> None:
     wrong = gpu(1, 'A', gpu_utilization_percent=50, remapped_rows_pending=True)
     running = (process(wrong, 1, 'x', username='ann'),)

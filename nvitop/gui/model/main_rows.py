@@ -32,7 +32,7 @@ _MOST_LINES, _MOST_DIVIDED_LINES, _MOST_MIG_LINES = 6, 3, 2
 #: ruler of its own, below devices without one.
 _HOST_ROWS, _HOST_ROWS_WITH_RULER = 3, (4, 6)
 #: Minimum width of the screen for histories of devices.
-_WITH_HISTORIES = 54
+_WITH_HISTORIES = 55
 #: Minimum width of a column of facts on the page of a GPU, and cells of the label of each.
 FACT_WIDTH, FACT_LABEL = 54, 12
 

@@ -95,7 +95,7 @@ class Cells(NamedTuple):
 
 def inside(width: int) -> Cells:
     """Return the cells for the contents of a panel: below its title, and without borders and padding."""
-    return Cells(3, width - 5) if width >= CLASSIC else Cells(2, width - 3)
+    return Cells(3, width - 5) if width >= CLASSIC else Cells(2, width - 4)
 
 
 #: What a click means: a kind and a value that depends on it.
