@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import textwrap
 import time
 from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, NamedTuple, Sequence
@@ -317,7 +318,7 @@ def _painted(rows: Sequence[Sequence[str]], left: Container[int], paint: Paint) 
 
 def _title(report: Report, paint: Paint) -> str:
     hosts = report.hosts[0] if len(report.hosts) == 1 else counted(len(report.hosts), 'host')
-    ends = [format_time(report.since), format_time(report.until)]
+    ends = [format_time(report.since), format_time(math.ceil(report.until))]
     if report.gpu_seconds >= CLOCK_SECONDS or all(end.endswith(':00') for end in ends):
         ends = [end[:-3] for end in ends]
     title = f'GPU usage of {printable(hosts)}'
