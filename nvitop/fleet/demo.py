@@ -48,7 +48,8 @@ class DemoSource(FleetSource):
 
     def sample(self, host: FleetHost) -> Sample:
         """Return the sample of one host."""
-        return _sample(_number(host), self._clock())
+        now, number = self._clock(), _number(host)
+        return _sample(number, now - _age(number, now))
 
     def past(self, host: FleetHost, sample: Sample) -> list[tuple[float, Sample]]:
         """Return samples of the last hour with their times, oldest first."""
@@ -65,11 +66,15 @@ def _kind(number: int) -> str:
     return _OVER_SSH.get(number % 20, 'dcgm' if number % 3 == 1 else 'own')
 
 
+def _age(number: int, now: float) -> float:
+    return now % _STEP + (200 if number % 41 == 17 else 0)
+
+
 def _host(number: int, now: float) -> FleetHost:
     name = f'gpu{number + 1:04}'
     if number % 53 == 31:
         return FleetHost(name, findings=(NOT_RESPONDING,), age_seconds=700.0, is_silent=True)
-    age = now % _STEP + (200 if number % 41 == 17 else 0)
+    age = _age(number, now)
     return host_of_sample(name, _sample(number, now - age), age)._replace(kind=_kind(number))
 
 

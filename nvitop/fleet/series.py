@@ -79,7 +79,7 @@ def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sa
     """Return the sample of one host from a response to ``host_query``.
 
     Values that its dialect does not have are ``None``. A value that is not a number is left out.
-    Other series show only that there is a device.
+    Other series show only that there is a device. ``timestamp`` is its time if the response has none.
     """
     table, names = dialect(host.kind), series_names(host.kind)
     identities = [label for label, key in table.labels.items() if key not in OWNER_PROPERTIES]
@@ -89,7 +89,9 @@ def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sa
         if point.name in RENAMED:
             point = renamed(point)
         labels = point.labels
-        if point.name == COLLECTED:
+        if labels.get(ROW) == 'time':
+            timestamp = point.value
+        elif point.name == COLLECTED:
             collected = max(collected, point.value)
         elif abs(point.value) < _IMPLAUSIBLE and not _DEVICE_LABELS.isdisjoint(labels):
             identity = tuple([labels.get(label, '') for label in identities])
@@ -391,11 +393,7 @@ class Scope(NamedTuple):
 
 def fleet_query(scope: Scope) -> str:
     """Return the query of all hosts: values, those that were seen, and targets that are down."""
-    # One GPU of each host is enough.
-    first = equals('gpu', '0')
-    seen = [vector([name], scope.match, first) for name in _with_renamed(['DCGM_FI_DEV_GPU_TEMP'])]
-    seen.append(vector(['nvitop_build_info'], scope.match))
-    times = ' or '.join(f'timestamp({series})' for series in seen)
+    times = _times(scope)
     host = ', '.join(('job', *scope.host_labels))
     past = []
     for name in _with_renamed(['DCGM_FI_DEV_GPU_UTIL']):
@@ -415,10 +413,21 @@ def fleet_query(scope: Scope) -> str:
     )
 
 
+def _times(scope: Scope, *conditions: str) -> str:
+    """Return the query of the times of the newest values. One GPU of each host is enough."""
+    conditions = (scope.match, *conditions)
+    names = _with_renamed(['DCGM_FI_DEV_GPU_TEMP'])
+    seen = [vector([name], *conditions, equals('gpu', '0')) for name in names]
+    seen.append(vector(['nvitop_build_info'], *conditions))
+    return ' or '.join(f'timestamp({series})' for series in seen)
+
+
 def host_query(host: FleetHost, scope: Scope) -> str:
     """Return the query of everything that is known about one host."""
     names = (*_with_renamed(series_names(host.kind)), COLLECTED)
-    return vector(names, scope.match, equals(*host.selector))
+    selector = equals(*host.selector)
+    times = marked(f'max({_times(scope, selector)})', 'time')
+    return f'{times} or {vector(names, scope.match, selector)}'
 
 
 def history_query(host: FleetHost, scope: Scope) -> str:

@@ -151,12 +151,23 @@ class HostSource:
             timestamp = self._last.timestamp or time.time()
             sample = self._last._replace(problems=(problem,), timestamp=timestamp)
             self._trouble = str(error)
+            is_silent = False
         else:
-            self._trouble = _trouble(sample, time.time())
+            is_silent = not sample.devices
+            self._trouble = 'not responding' if is_silent else ''
+            sample = self._last if is_silent and self._last.devices else sample
+        age = max(0.0, time.time() - sample.timestamp)
+        is_old = age >= LATE_SECONDS
+        if is_old and not self._trouble:
+            self._trouble = f'values {format_duration(age)} old'
         ended = time.monotonic()
         self._due = started + period(self._interval, ended - started)
+        measured = ended - age + _SHIFT
         self._last = sample._replace(
-            monotonic=ended + _SHIFT, processes_monotonic=ended + _SHIFT, sequence=self._sequence
+            monotonic=measured,
+            processes_monotonic=measured,
+            sequence=self._sequence,
+            is_late=is_silent or is_old,
         )
         return self._last
 
@@ -173,15 +184,8 @@ class HostSource:
         return tuple(
             sample._replace(monotonic=monotonic + _SHIFT - (now - moment))
             for moment, sample in history
+            if moment <= self._last.timestamp  # a server repeats old values for minutes
         )
-
-
-def _trouble(sample: Sample, now: float) -> str:
-    """Return why a sample is not up to date, ``''`` if it is."""
-    if not sample.devices:
-        return 'not responding'
-    age = now - sample.timestamp
-    return '' if age < LATE_SECONDS else f'{format_duration(age)} old'
 
 
 #: Maximum number of machines to which connections are opened at the same time.

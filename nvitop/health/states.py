@@ -13,7 +13,7 @@ and ``fleet``. The alerts and the dashboard read the words that the exporter wri
 - *busy*: its utilization is at least :data:`BUSY_PERCENT`, and it isn't held. If that isn't known, it
   is the sum of its processes'.
 - *in use*: everything else: its utilization is lower now, or isn't known.
-- *unknown*: neither its processes nor its utilization are known.
+- *unknown*: neither its processes nor its utilization are known, or it was free in a late sample.
 - A device that doesn't respond, or sleeps, has the name of its status.
 - *claimed*: it is free or asleep, and a user has claimed it: it is not free for others.
 """
@@ -85,6 +85,8 @@ def device_states(sample: Sample) -> dict[DeviceKey, DeviceState]:
         if key.physical_index in parts and not key.is_mig and state.word in _ORDER:
             of_gpu = parts[key.physical_index]
             states[key] = min(of_gpu, key=lambda part: _ORDER.get(part.word, 0))
+        if sample.is_late and states[key].word in ('free', 'asleep'):
+            states[key] = DeviceState('unknown')
     return states
 
 

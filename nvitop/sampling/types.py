@@ -511,6 +511,8 @@ class Sample(NamedTuple):
     claims: tuple[ClaimSample, ...] = ()
     #: Jobs of batch systems; only if the demand includes them.
     jobs: tuple[JobSample, ...] = ()
+    #: Whether it is too old to say which devices are free now.
+    is_late: bool = False
 
     def claim_of(self, device: DeviceSample) -> ClaimSample | None:
         """Return the claim of a device."""

@@ -6,7 +6,7 @@ import pytest
 
 from nvitop.exporter.dialects import dialect
 from nvitop.exporter.families import make_families
-from nvitop.fleet.series import read_host, series_names
+from nvitop.fleet.series import ROW, read_host, series_names
 from nvitop.fleet.types import FleetHost, Series
 from nvitop.sampling.types import DeviceSample, Sample
 from tests.exporter.machines import SCENARIOS, observed
@@ -95,6 +95,12 @@ def test_reading_ignores_what_it_cannot_understand() -> None:
     )
     assert [device.power_usage_mw for device in sample.devices] == [5000, None]
     assert sample.processes == ()
+
+
+def test_values_have_the_time_at_which_they_were_stored() -> None:
+    values = Series('DCGM_FI_DEV_GPU_UTIL', {'gpu': '0'}, 5.0)
+    assert read_sample('dcgm', [values]).timestamp == 1e9
+    assert read_sample('dcgm', [values, Series('', {ROW: 'time'}, 9e8)]).timestamp == 9e8
 
 
 def test_names_of_devices_are_safe_to_draw() -> None:

@@ -163,8 +163,11 @@ def test_one_host_has_samples_and_a_past(url: str, name: str) -> None:
     sample = source.sample(Demand())
     assert [device.gpu_utilization_percent for device in sample.devices] == [80, 0]
     assert (len(sample.processes), sample.host.hostname) == (int(name == 'own'), name)
+    age = time.time() - sample.timestamp
+    assert age == pytest.approx(named(fleet.read())[name].age_seconds, abs=5)
     past = source.past()
     assert len(past) > 60
+    assert past[-1].monotonic <= sample.monotonic
     assert {device.key for device in past[-1].devices} == {d.key for d in sample.devices}
     assert past[-1].devices[0].memory_used_bytes == 20 * GIB
 

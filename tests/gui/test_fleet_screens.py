@@ -23,9 +23,17 @@ from nvitop.gui.monitor import first_state
 from nvitop.gui.render.theme import Role
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.bindings import ALL_SCREENS, USUAL
-from nvitop.gui.state.events import FleetArrived, FleetFailed, KeyPressed, MousePressed, OpenHost
+from nvitop.gui.state.events import (
+    FleetArrived,
+    FleetFailed,
+    KeyPressed,
+    MousePressed,
+    OpenHost,
+    SampleArrived,
+)
 from nvitop.gui.state.keymap import rebind
 from nvitop.gui.state.lists import list_sort
+from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Demand, HostSample, Sample
@@ -467,3 +475,27 @@ def test_enter_shows_the_hosts_of_the_last_user_and_of_a_job() -> None:
     state, _ = update_fleet(jobs, KeyPressed('Enter'))
     assert (state.screen, state.query) == (Screen.HOSTS, job.filter)
     assert tuple(names(state)) == job.hosts
+
+
+def test_a_host_with_old_values_has_no_free_gpus_on_its_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hosts = {host.name: host for host in DemoSource(18).read().hosts}
+    lines = page(HostSource(DemoSource(18), hosts['gpu0018']))
+    assert re.match(r' fleet › gpu0018 +\[values 3m old\] +8 unknown ', lines[0])
+    assert len(re.findall(r'(?m)^│ +\d  unknown ', '\n'.join(lines))) == 8
+    assert re.search(r'\d:\d\d:\d\d◆', lines[2])
+    assert 'No process' not in '\n'.join(lines)
+    cluster = DemoSource(18)
+    source = HostSource(cluster, hosts['gpu0017'], interval=0.0)
+    assert ' 8 free: GPU 0-7 ' in page(source)[0]
+    monkeypatch.setattr(cluster, 'sample', lambda host: Sample(time.time()))
+    assert re.match(r' fleet › gpu0017 +\[not responding\] +8 unknown ', page(source)[0])
+
+
+def page(source: HostSource) -> list[str]:
+    """Return the lines of the page of a host with its next sample."""
+    state = first_state(Options(), origin=source.origin)._replace(width=120, height=40)
+    source.refresh()
+    sample = source.sample(Demand())
+    return frame(update(state, SampleArrived(sample, source.origin))[0])

@@ -73,14 +73,12 @@ class GpuRow(NamedTuple):
 
     @property
     def word(self) -> str:
-        """What the device is doing: ``'free'``, ``'held 1h'``; ``''`` if this is not known."""
+        """What the device is doing: ``'free'``, ``'held 1h'``; ``'unknown'``."""
         word, seconds = self.state
         if word == 'not permitted':
             return 'denied'  # the reason has the words
         if self.device.is_failing and self.finding is not None:
             return self.finding.mark
-        if word == 'unknown':
-            return ''
         if self.is_claimed:
             return 'claimed'
         return word if seconds is None else f'{word} {fmt.format_idle_time(seconds)}'
@@ -91,7 +89,7 @@ class GpuRow(NamedTuple):
             return ERROR
         if self.is_claimed:
             return PLAIN
-        styles = {FREE: IDLE, 'held': WARNING, 'asleep': DIM}
+        styles = {FREE: IDLE, 'held': WARNING, 'asleep': DIM, 'unknown': DIM}
         return styles.get(self.state.word, PLAIN)
 
     @property
@@ -268,6 +266,9 @@ def answers(rows: Sequence[GpuRow]) -> tuple[Item, ...]:
     if asleep:
         count = f'{len(asleep)} asleep'
         items.append(Item((f'{count}: GPU {_labels(asleep)}', count), DIM, 4))
+    unknown = [row for row in used if row.state.word == 'unknown']
+    if unknown:
+        items.append(Item((f'{len(unknown)} unknown',), DIM, 4))
     return (*items, *_problem(rows))
 
 

@@ -132,7 +132,9 @@ class Ruler:
 def ruler_of(state: AppState, history: History) -> Ruler:
     """Return the ruler of the histories on a screen, with a cursor if it shows the past."""
     sample = state.shown_sample
-    is_past = bool(sample.sequence) and (state.frozen is not None or not state.origin.is_live)
+    is_past = bool(sample.sequence) and (
+        state.frozen is not None or not state.origin.is_live or sample.is_late
+    )
     past = (sample.monotonic, sample.timestamp) if is_past else None
     return Ruler(history, state.main.graphs.minutes, past)
 

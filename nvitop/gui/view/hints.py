@@ -212,9 +212,10 @@ def origin_badges(origin: Origin, timestamp: float) -> tuple[Item, ...]:
         return (badge(BADGE, *timed, f'REPLAY {pace}', 'REPLAY'),)
     host, trouble = safe(origin.host), safe(origin.trouble)
     if trouble:
-        forms = [clip(f'{host}: {trouble}'.lstrip(': '), _QUERY_WIDTH), trouble, 'NO SAMPLES']
+        name = '' if origin.is_chosen else host  # the way to the screen has it
+        forms = [clip(f'{name}: {trouble}'.lstrip(': '), _QUERY_WIDTH), trouble, 'NO SAMPLES']
         return (badge(ERROR, *forms),)
-    is_shown = host and not origin.is_chosen  # the way to the screen has it
+    is_shown = host and not origin.is_chosen
     return (badge(KEY, host, clip(host, _HOST_WIDTH)),) if is_shown else ()
 
 
