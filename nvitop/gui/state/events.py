@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Mapping, NamedTuple, Union
 
 from nvitop.gui.render.buffer import NO_HIT, Hit
 from nvitop.sampling.history import History
@@ -185,9 +185,28 @@ class Terminated(NamedTuple):
 HUNG_UP = 129
 #: The terminal was closed, or standard input.
 INPUT_ENDED = Terminated('SIGHUP')
-#: One of the classes above; one of those below, which the application performs.
-Event = Tuple[Any, ...]
-Effect = Tuple[Any, ...]
+#: What happened.
+Event = Union[
+    KeyPressed,
+    Pasted,
+    MousePressed,
+    MouseScrolled,
+    Resized,
+    TerminalOpened,
+    BackgroundReported,
+    SampleArrived,
+    PastShown,
+    ClockTicked,
+    FrameDrawn,
+    InputAwaited,
+    EnvironmentRead,
+    SettingsSaved,
+    SignalSent,
+    FleetArrived,
+    FleetFailed,
+    Suspended,
+    Terminated,
+]
 
 
 class Quit(NamedTuple):
@@ -253,3 +272,19 @@ class Suspend(NamedTuple):
 
 class Redraw(NamedTuple):
     """Draw every row again, whatever the terminal shows."""
+
+
+#: What the application performs.
+Effect = Union[
+    Quit,
+    SendSignal,
+    ReadEnvironment,
+    Refresh,
+    CaptureMouse,
+    Travel,
+    SaveSettings,
+    OpenHost,
+    RingBell,
+    Suspend,
+    Redraw,
+]
