@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from nvitop.basics.units import GiB
 from nvitop.console.options import Options
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
+from nvitop.gui.model.device_rows import whole_devices
 from nvitop.gui.monitor import first_state
 from nvitop.gui.monitor_screens import MONITOR, SCREENS
 from nvitop.gui.render.theme import Role
@@ -30,7 +31,7 @@ from nvitop.gui.state.problems import (
     missing_values,
     problem_lines,
 )
-from nvitop.gui.state.process_rows import build_tree, summarize_users, whole_devices
+from nvitop.gui.state.process_rows import build_tree, summarize_users
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.owner.types import Layer, Owner, make_owner

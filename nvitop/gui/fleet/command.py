@@ -26,9 +26,9 @@ from nvitop.gui.fleet.screens import FLEET
 from nvitop.gui.fleet.state import LISTS, ORDERS, listed, update_fleet
 from nvitop.gui.fleet.view import draw_report, report_text
 from nvitop.gui.model.choices import Screen, Sort
+from nvitop.gui.model.table import NARROWEST
 from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
 from nvitop.gui.render.ansi import color_depth, to_ansi, to_ascii
-from nvitop.gui.render.buffer import NARROWEST
 from nvitop.gui.render.theme import resolve_theme, theme_named
 from nvitop.gui.settings import choices
 from nvitop.gui.state.app_state import AppState

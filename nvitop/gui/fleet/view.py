@@ -13,8 +13,8 @@ from nvitop.gui.fleet.columns import glyphs_column, list_columns, number_text, s
 from nvitop.gui.fleet.state import LISTS, fleet_of, host_of, listed, selected
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import format_timestamp
-from nvitop.gui.model.table import Column, Item
-from nvitop.gui.render.buffer import CLASSIC, Buffer, Rect
+from nvitop.gui.model.table import CLASSIC, Column, Item
+from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, TITLE, WARNING, Pieces
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState

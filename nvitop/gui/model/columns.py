@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 from nvitop.basics.units import NA
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.model.table import Column, Placed, place
-from nvitop.gui.render.buffer import CLASSIC, Cells
+from nvitop.gui.model.table import CLASSIC, Column, Placed, place
+from nvitop.gui.render.buffer import Cells
 from nvitop.gui.render.theme import DIM
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.sampling.types import HostProcessSample, ProcessSample

@@ -9,7 +9,7 @@ from typing import Mapping, NamedTuple, Sequence
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.device_columns import facts_of, metrics_of
 from nvitop.gui.model.device_rows import Folded, GpuRow, fold_free
-from nvitop.gui.render.buffer import CLASSIC, NARROWEST, inside
+from nvitop.gui.model.table import CLASSIC, NARROWEST, inside
 from nvitop.gui.render.width import wrap
 
 #: Minimum height of the main screen.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Columns of any list and their places; parts of a line that fit into its width."""
+"""Minimum widths of the screen; columns of any list and their places; parts of a line that fit into its width."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 from nvitop.gui.render.buffer import Cells
 from nvitop.gui.render.theme import PLAIN, Style
 from nvitop.gui.render.width import cell_width
+
+#: Minimum widths of the screen: for anything but a message (one short row per GPU and process), for
+#: columns with wide gaps and the three cells of the full form, for bars to the right of these.
+NARROWEST, CLASSIC, WITH_BAR = 40, 79, 100
+
+
+def inside(width: int) -> Cells:
+    """Return the cells for the contents of a panel: below its title, and without borders and padding."""
+    return Cells(3, width - 5) if width >= CLASSIC else Cells(2, width - 4)
 
 
 class Column(NamedTuple):

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     Span = Tuple[int, str, Style]
 
 
-#: Minimum widths of the screen: for anything but a message (one short row per GPU and process), for
-#: columns with wide gaps and the three cells of the full form, for bars to the right of these.
-NARROWEST, CLASSIC, WITH_BAR = 40, 79, 100
-
-
 class Rect(NamedTuple):
     """A rectangle of cells. A width or height of 0 makes it empty; neither is ever negative."""
 
@@ -91,11 +86,6 @@ class Cells(NamedTuple):
     @property
     def right(self) -> int:
         return self.x + self.width
-
-
-def inside(width: int) -> Cells:
-    """Return the cells for the contents of a panel: below its title, and without borders and padding."""
-    return Cells(3, width - 5) if width >= CLASSIC else Cells(2, width - 4)
 
 
 #: What a click means: a kind and a value that depends on it.

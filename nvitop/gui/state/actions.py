@@ -7,7 +7,7 @@ from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import GRAPHS, Screen, neighbor
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.main_rows import least_height_of_full
-from nvitop.gui.render.buffer import CLASSIC
+from nvitop.gui.model.table import CLASSIC
 from nvitop.gui.render.theme import THEMES
 from nvitop.gui.state import events, navigation, time_travel
 from nvitop.gui.state.app_state import AppState, EnvironState, ListPosition, Result, answer, refuse

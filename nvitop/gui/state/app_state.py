@@ -16,14 +16,13 @@ from typing import (
 )
 
 from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
-from nvitop.gui.model.device_rows import GpuRow, answers
-from nvitop.gui.model.table import Item
-from nvitop.gui.render.buffer import CLASSIC
+from nvitop.gui.model.device_rows import GpuRow, answers, devices_without_list, is_on
+from nvitop.gui.model.table import CLASSIC, Item
 from nvitop.gui.state.events import Effect, RingBell
 from nvitop.gui.state.keymap import HelpGroup, Keymap
 from nvitop.gui.state.orders import Order
 from nvitop.gui.state.problems import Tally
-from nvitop.gui.state.process_rows import JobKey, Line, TreeRow, devices_without_list, is_on
+from nvitop.gui.state.process_rows import JobKey, Line, TreeRow
 from nvitop.health import Finding
 from nvitop.sampling.types import (
     EMPTY_SAMPLE,

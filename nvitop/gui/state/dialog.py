@@ -7,9 +7,10 @@ import signal as signals
 from typing import Iterable
 
 from nvitop.gui.model.choices import Screen, neighbor
+from nvitop.gui.model.device_rows import unknown_among
 from nvitop.gui.model.format import devices_text, special_command
 from nvitop.gui.model.main_rows import LOWEST
-from nvitop.gui.render.buffer import NARROWEST
+from nvitop.gui.model.table import NARROWEST
 from nvitop.gui.render.width import cell_width, safe, wrap
 from nvitop.gui.state import navigation
 from nvitop.gui.state.app_state import (
@@ -22,7 +23,6 @@ from nvitop.gui.state.app_state import (
 )
 from nvitop.gui.state.events import RingBell, SendSignal
 from nvitop.gui.state.process_filter import NO_DEVICE
-from nvitop.gui.state.process_rows import unknown_among
 from nvitop.sampling.types import HostProcessSample, ParentProcess, ProcessKey, ProcessSample
 
 #: Note in the line of a target → words that follow the number of such targets.

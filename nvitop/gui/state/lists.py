@@ -9,7 +9,7 @@ from nvitop.basics.text import contains
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
 from nvitop.gui.model.columns import TREE_COLUMNS, columns_without_values
 from nvitop.gui.model.device_columns import device_widths
-from nvitop.gui.model.device_rows import device_rows
+from nvitop.gui.model.device_rows import device_rows, is_on, unknown_among
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.main_rows import MainRows, main_rows
 from nvitop.gui.model.table import Placed, place
@@ -99,9 +99,7 @@ def relist(state: AppState) -> AppState:
     found = process_filter.filter_processes(processes, process_filter.parse_query(state.query))
     matching = found
     if main.selected_device is not None:
-        matching = tuple(
-            row for row in found if process_rows.is_on(row.key.device, main.selected_device)
-        )
+        matching = tuple(row for row in found if is_on(row.key.device, main.selected_device))
     rows = orders.list_processes(matching, main.filter, state.sort)
     if state.selected is not None or state.job is not None or main.tagged:
         alive = {process.key for process in processes}
@@ -109,9 +107,7 @@ def relist(state: AppState) -> AppState:
         if not main.tagged <= alive:
             # A GPU that is not responding may recover, and its processes with it.
             gone = main.tagged - alive
-            kept = {
-                key for key in gone if process_rows.unknown_among((key.device,), state.shown_sample)
-            }
+            kept = {key for key in gone if unknown_among((key.device,), state.shown_sample)}
             main = main._replace(tagged=(main.tagged & alive) | kept)
     # The first samples after the tree was opened may not have host processes yet.
     if state.screen is Screen.TREE and state.shown_sample.host_processes:
@@ -207,7 +203,7 @@ def list_tree(state: AppState) -> tuple[process_rows.TreeRow, ...]:
             row
             for row in state.shown_sample.processes
             if process_filter.is_listed(row, wanted)
-            and (device is None or process_rows.is_on(row.key.device, device))
+            and (device is None or is_on(row.key.device, device))
         )
         listed = {row.key[:2] for row in rows}
         listed_pids = {pid for pid, _ in listed}

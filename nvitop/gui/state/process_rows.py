@@ -11,14 +11,7 @@ from nvitop.gui.model.format import join_labels
 from nvitop.gui.state.orders import ORDERS_BY_NAME, in_order
 from nvitop.gui.state.process_filter import NO_DEVICE
 from nvitop.health.states import is_idle_holder
-from nvitop.sampling.types import (
-    DeviceKey,
-    DeviceSample,
-    HostProcessSample,
-    ProcessKey,
-    ProcessSample,
-    Sample,
-)
+from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 
 
 class TreeRow(NamedTuple):
@@ -79,43 +72,6 @@ def subtree(rows: Sequence[TreeRow], index: int) -> tuple[TreeRow, ...]:
     while end < len(rows) and rows[end].depth > rows[index].depth:
         end += 1
     return tuple(rows[index:end])
-
-
-def is_on(device: DeviceKey, selected: DeviceKey) -> bool:
-    """Whether a device is the selected one, or a MIG device on it."""
-    return device == selected or (
-        not selected.is_mig and device.physical_index == selected.physical_index
-    )
-
-
-def whole_devices(devices: Iterable[DeviceSample]) -> tuple[DeviceSample, ...]:
-    """Return the devices that are not part of another one: MIG devices only if their GPU is missing."""
-    devices = tuple(devices)
-    gpus = {device.key.physical_index for device in devices if not device.key.is_mig}
-    return tuple(
-        device
-        for device in devices
-        if not device.key.is_mig or device.key.physical_index not in gpus
-    )
-
-
-def devices_without_list(sample: Sample) -> list[DeviceKey]:
-    """Return the devices that respond but do not report their processes."""
-    silent = {problem.device for problem in sample.problems if problem.hides_processes}
-    devices = sample.devices if silent else ()
-    return [device.key for device in devices if device.status == 'ok' and device.key in silent]
-
-
-def unknown_devices(sample: Sample) -> list[DeviceKey]:
-    """Return the GPUs and MIG devices that do not report their processes, or do not respond."""
-    silent = whole_devices(device for device in sample.devices if device.is_silent)
-    return [*(device.key for device in silent), *devices_without_list(sample)]
-
-
-def unknown_among(devices: Iterable[DeviceKey], sample: Sample) -> list[DeviceKey]:
-    """Return the unknown devices that are among these devices or contain one of them."""
-    devices = tuple(devices)
-    return [key for key in unknown_devices(sample) if any(is_on(device, key) for device in devices)]
 
 
 #: A user and a job, each ``''`` if there is none or if the processes of any are meant.

@@ -7,9 +7,9 @@ from typing import Sequence
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.main_rows import LOWEST
-from nvitop.gui.model.table import Item
+from nvitop.gui.model.table import NARROWEST, Item
 from nvitop.gui.render.ansi import to_ascii
-from nvitop.gui.render.buffer import NARROWEST, Buffer, Rect
+from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, ERROR, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_left, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState, TextField

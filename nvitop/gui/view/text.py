@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Iterable, Sequence
 
 from nvitop.gui.model.format import EIGHTHS, NOT_AVAILABLE, WHOLE
-from nvitop.gui.model.table import Item, fit
-from nvitop.gui.render.buffer import WITH_BAR, Buffer, Rect
+from nvitop.gui.model.table import WITH_BAR, Item, fit
+from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import BADGE, ERROR, HEADING, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, wrap
 

@@ -24,10 +24,10 @@ from nvitop.gui.model.device_columns import (
     tall_columns,
     top_of,
 )
-from nvitop.gui.model.device_rows import GpuRow, model_text, why_silent
+from nvitop.gui.model.device_rows import GpuRow, is_on, model_text, why_silent
 from nvitop.gui.model.main_rows import DEVICE_FRAME, FACT_LABEL, FACT_WIDTH, MainRows, lines_of
-from nvitop.gui.model.table import Column, Item, Placed, place
-from nvitop.gui.render.buffer import CLASSIC, Buffer, Cells, Rect, inside
+from nvitop.gui.model.table import CLASSIC, Column, Item, Placed, inside, place
+from nvitop.gui.render.buffer import Buffer, Cells, Rect
 from nvitop.gui.render.theme import (
     DIM,
     HEADING,
@@ -41,7 +41,6 @@ from nvitop.gui.render.theme import (
     Style,
 )
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
-from nvitop.gui.state.process_rows import is_on
 from nvitop.gui.view.charts import (
     Ruler,
     draw_history,

@@ -7,7 +7,8 @@ from typing import Sequence
 
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.device_columns import bar_pieces
-from nvitop.gui.render.buffer import Buffer, Cells, Rect, inside
+from nvitop.gui.model.table import inside
+from nvitop.gui.render.buffer import Buffer, Cells, Rect
 from nvitop.gui.render.theme import DIM, HEADING, PLAIN, TITLE, Pieces, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.view.charts import Ruler, draw_history, draw_ruler

@@ -10,13 +10,14 @@ from nvitop.basics.text import contains
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME, place_processes
+from nvitop.gui.model.device_rows import unknown_devices
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.model.table import Column, Item, Placed
-from nvitop.gui.render.buffer import Buffer, Rect, inside
+from nvitop.gui.model.table import Column, Item, Placed, inside
+from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, KEY, OWN, PLAIN, TAGGED, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
 from nvitop.gui.state.orders import is_descending
-from nvitop.gui.state.process_rows import JobKey, Line, common_words, unknown_devices
+from nvitop.gui.state.process_rows import JobKey, Line, common_words
 from nvitop.gui.view.table import Content, draw_placed
 from nvitop.gui.view.text import draw_border, draw_rule, draw_uprights
 from nvitop.health.states import HELD_SECONDS, WASTED_BYTES

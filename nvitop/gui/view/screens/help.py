@@ -7,8 +7,8 @@ from typing import Sequence
 
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
-from nvitop.gui.model.table import Column
-from nvitop.gui.render.buffer import CLASSIC, Buffer, Rect
+from nvitop.gui.model.table import CLASSIC, Column
+from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, TITLE
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.actions import columns_in_order

@@ -11,11 +11,11 @@ from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import PROCESS_TRAFFIC
 from nvitop.gui.model.columns import owner_text
 from nvitop.gui.model.device_columns import value_of
+from nvitop.gui.model.device_rows import devices_without_list
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import Role, Style
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.process_rows import devices_without_list
 from nvitop.gui.view.charts import MetricLine, draw_ruler, draw_series, history_x, ruler_of
 from nvitop.gui.view.device_histories import device_line
 from nvitop.gui.view.hints import draw_screen_title

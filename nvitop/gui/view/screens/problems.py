@@ -11,6 +11,7 @@ from typing import Callable, Sequence
 
 from nvitop.basics.units import format_time
 from nvitop.gui.model import format as fmt
+from nvitop.gui.model.device_rows import is_on
 from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, WARNING, Role, Style
@@ -19,7 +20,6 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import listed_problems
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.problems import ProblemCount
-from nvitop.gui.state.process_rows import is_on
 from nvitop.gui.view.charts import ruler_of
 from nvitop.gui.view.device_histories import draw_histories
 from nvitop.gui.view.hints import draw_screen_title
