@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Protocol
 from nvitop.gui.effects import find_owner, read_environment, send_signal
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state import events
-from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.threads import start_daemon
@@ -61,8 +60,6 @@ class App:
     The sampler passed to :meth:`run` posts a SampleArrived for each sample. All events go through
     one queue to ``update``. Only the wait of the terminal blocks.
     """
-
-    update = staticmethod(update)
 
     def __init__(
         self,
@@ -128,7 +125,7 @@ class App:
             arrived = self.terminal.wait(self._seconds_to_wait(since))
             self._tick()
             if not arrived:
-                self.state, _ = self.update(self.state, events.InputAwaited(since))
+                self.state, _ = self.state.program.update(self.state, events.InputAwaited(since))
             for event in arrived:
                 self._handle(event)
             while self._posted:
@@ -138,7 +135,7 @@ class App:
     def _tick(self) -> None:
         """Update the clocks in the state. Clocks are not recorded among the events."""
         event = events.ClockTicked(self._monotonic(), float(int(self._wall_clock())))
-        self.state, _ = self.update(self.state, event)
+        self.state, _ = self.state.program.update(self.state, event)
 
     def _seconds_to_wait(self, now: float) -> float:
         """Return the time until the clock in the header, a notice or the dialog changes."""
@@ -157,7 +154,7 @@ class App:
         self.events.append(describe_event(event, self.state))
         if isinstance(event, events.SampleArrived):
             event = self._record(event)
-        self.state, effects = self.update(self.state, event)
+        self.state, effects = self.state.program.update(self.state, event)
         for effect in effects:
             self._effects[type(effect)](self, effect)
 
@@ -238,7 +235,7 @@ class App:
         # After the frame, because the sampler begins at once and would compete with it.
         if self._measuring is not None:
             self._measuring.demand(self.state.spec.demand(self.state))
-        self.state, _ = self.update(self.state, events.FrameDrawn(self._monotonic()))
+        self.state, _ = self.state.program.update(self.state, events.FrameDrawn(self._monotonic()))
         self._drawn = self.state._replace(monotonic=0.0)
 
 

@@ -20,6 +20,7 @@ from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.orders import ORDERS_BY_NAME
 from nvitop.gui.state.problems import problem_key
 from nvitop.gui.state.time_travel import select_event
+from nvitop.gui.state.update import update
 from nvitop.gui.view.screens.environ import draw_environ, environ_lines, environ_margins
 from nvitop.gui.view.screens.help import draw_columns, draw_help, meaning_height
 from nvitop.gui.view.screens.main import draw_main_screen
@@ -265,4 +266,4 @@ SCREENS: dict[Screen, ScreenSpec] = {
     Screen.SIGNAL: SIGNAL,
 }
 
-MONITOR = Program(SCREENS, USUAL, monitor_help)
+MONITOR = Program(SCREENS, USUAL, update, monitor_help)

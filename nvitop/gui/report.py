@@ -153,14 +153,14 @@ def draw_report(
             for line in fold([block], len(block) if is_chosen else 0)
         )
     )
-    panel = MainRows(
+    heights = MainRows(
         devices,
         int(view.show_host),
         PROCESS_FRAME + max(1, len(lines)),
         Folded(rows),
         is_full=is_full,
     )
-    bottom = len(tops) + panel.devices + panel.host + panel.processes
+    bottom = len(tops) + heights.devices + heights.host + heights.processes
     buf = Buffer(width, bottom + len(notes))
     draw_head(buf, tops)
     left_out = set() if shows_owner(view) else {'owner'}  # which are not looked up
@@ -180,7 +180,7 @@ def draw_report(
         limits=Limits(wanted),
         is_report=True,
     )
-    draw_panels(buf, panel, sample, DeviceView(sample), listed, len(tops))
+    draw_panels(buf, heights, sample, DeviceView(sample), listed, len(tops))
     buf.write(3, bottom - 1, clip(footer, width - 6), DIM)
     draw_findings(buf, bottom, notes)
     return buf

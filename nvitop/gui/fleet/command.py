@@ -178,8 +178,6 @@ def begin_with(state: AppState, view: str, words: str, column: str) -> AppState:
 class FleetApp(App):
     """The loop of the monitor with the screens of the fleet, and those of one host within it."""
 
-    update = staticmethod(update_fleet)
-
     def __init__(
         self,
         terminal: Terminal,

@@ -8,7 +8,7 @@ from functools import partial
 from nvitop.fleet.lists import VIEWS
 from nvitop.gui.fleet import state as fleet_state
 from nvitop.gui.fleet import view
-from nvitop.gui.fleet.state import ORDERS
+from nvitop.gui.fleet.state import ORDERS, update_fleet
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import HELP
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, Role, Style
@@ -141,4 +141,6 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     Screen.HELP: HELP._replace(demand=_LIST.demand),
 }
 
-FLEET = Program(FLEET_SCREENS, FLEET_KEYS, lambda _: ((_SIGNS,), _OTHER_HELP), view.first_line)
+FLEET = Program(
+    FLEET_SCREENS, FLEET_KEYS, update_fleet, lambda _: ((_SIGNS,), _OTHER_HELP), view.first_line
+)

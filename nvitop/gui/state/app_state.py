@@ -18,7 +18,7 @@ from typing import (
 from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
 from nvitop.gui.model.device_rows import GpuRow, answers, devices_without_list, is_on
 from nvitop.gui.model.table import CLASSIC, Item
-from nvitop.gui.state.events import Effect, RingBell
+from nvitop.gui.state.events import Effect, Event, RingBell
 from nvitop.gui.state.keymap import HelpGroup, Keymap
 from nvitop.gui.state.orders import Order
 from nvitop.gui.state.problems import Tally
@@ -202,6 +202,8 @@ class Program(NamedTuple):
     screens: Mapping[Screen, ScreenSpec]
     #: The default keys.
     keys: Keymap
+    #: Returns the state after an event, and effects.
+    update: Callable[[AppState, Event], Result]
     #: What the help has before and after the keys.
     other_help: Callable[[AppState], tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]] = (
         lambda _: ((), ())

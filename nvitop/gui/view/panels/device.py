@@ -74,13 +74,13 @@ class DeviceView(NamedTuple):
     widths: Mapping[str, int] = {}
 
 
-def draw_devices(buf: Buffer, area: Rect, panel: MainRows, view: DeviceView) -> Cells | None:
+def draw_devices(buf: Buffer, area: Rect, heights: MainRows, view: DeviceView) -> Cells | None:
     """Draw the panel without its bottom border, which belongs to the panel below.
 
     Return the columns of the histories, ``None`` if there are none.
     """
     ends = (0, area.width - 1)
-    rows = (*panel.folded.rows, *panel.folded.free)
+    rows = (*heights.folded.rows, *heights.folded.free)
     for y in range(area.y + 1, area.bottom):
         draw_uprights(buf, y, ends)
     notes = machine_notes(rows, view)
@@ -93,18 +93,21 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, view: DeviceView) -> 
         line = Rect(1, area.y + 1, area.width - 2, 1)
         _draw_asleep(buf, line, rows[0].device, is_selected=view.selected is not None)
         return None
-    if panel.has_metrics:
-        return _draw_metrics(buf, area, panel, rows[0], view)
-    room = area.height - DEVICE_FRAME - bool(panel.folded.free)
-    fitting = _rows_that_fit(panel, room, view.selected)
+    if heights.has_metrics:
+        return _draw_metrics(buf, area, heights, rows[0], view)
+    room = area.height - DEVICE_FRAME - bool(heights.folded.free)
+    fitting = _rows_that_fit(heights, room, view.selected)
     position: tuple[Item, ...] = ()
-    if len(fitting) < len(panel.folded.rows):
-        ends_shown = fitting[:1] == panel.folded.rows[:1], fitting[-1:] == panel.folded.rows[-1:]
+    if len(fitting) < len(heights.folded.rows):
+        ends_shown = (
+            fitting[:1] == heights.folded.rows[:1],
+            fitting[-1:] == heights.folded.rows[-1:],
+        )
         arrows = '▲' * (not ends_shown[0]) + '▼' * (not ends_shown[1])
-        text = f'{len(fitting) + len(panel.folded.free)} of {len(rows)} {arrows}'.rstrip()
+        text = f'{len(fitting) + len(heights.folded.free)} of {len(rows)} {arrows}'.rstrip()
         position = (Item((text,), KEY, 0),)
     draw_border(buf, area.y, (), ends, notes, (*position, *total_notes(rows)))
-    columns = _place(area.width, rows, panel.lines, view)
+    columns = _place(area.width, rows, heights.lines, view)
     has_values = any(row.device.status == 'ok' for row in rows)
     named = [cell for cell in columns if has_values or cell.column.name in ('index', 'state')]
     draw_headings(buf, area.y + 1, named)
@@ -112,23 +115,23 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, view: DeviceView) -> 
     top = None
     if history is not None and has_values:
         _draw_times(buf, Rect(history.x, area.y + 1, history.width, 1), view)
-        top = _common_top(panel.folded.rows, view, history.width)
+        top = _common_top(heights.folded.rows, view, history.width)
     y = area.y + DEVICE_FRAME
-    if len(panel.folded.free) == 1 and room >= 0:
-        fitting += panel.folded.free
+    if len(heights.folded.free) == 1 and room >= 0:
+        fitting += heights.folded.free
     for row in fitting:
-        lines = lines_of(row, panel.lines)
+        lines = lines_of(row, heights.lines)
         _draw_row(buf, Rect(1, y, area.width - 2, lines), columns, row, view, rows, top)
         y += lines
-    if len(panel.folded.free) > 1 and y < area.bottom:
-        _draw_free(buf, area, y, columns, panel.folded.free, view)
+    if len(heights.folded.free) > 1 and y < area.bottom:
+        _draw_free(buf, area, y, columns, heights.folded.free, view)
     return None if history is None else Cells(history.x, history.width)
 
 
-def _rows_that_fit(panel: MainRows, room: int, selected: DeviceKey | None) -> tuple[GpuRow, ...]:
+def _rows_that_fit(heights: MainRows, room: int, selected: DeviceKey | None) -> tuple[GpuRow, ...]:
     """Return the selected row, those with problems, held ones, and those next to the selected one."""
-    rows = panel.folded.rows
-    if panel.lines > 1 or len(rows) <= room:
+    rows = heights.folded.rows
+    if heights.lines > 1 or len(rows) <= room:
         return rows
     keys = [row.device.key for row in rows]
     at = keys.index(selected) if selected in keys else -1
@@ -433,14 +436,18 @@ def _draw_free(
         buf.restyle(line, back=Role.SELECTED)
 
 
-def _draw_metrics(buf: Buffer, area: Rect, panel: MainRows, row: GpuRow, view: DeviceView) -> Cells:
+def _draw_metrics(
+    buf: Buffer, area: Rect, heights: MainRows, row: GpuRow, view: DeviceView
+) -> Cells:
     """Draw who uses the only GPU, a line for each metric, and facts on its page."""
     cells = inside(area.width)
     inner = Rect(cells.x, area.y + 1, cells.width, area.height - 1)
     left = inner.x + history_x(inner.width)
     if view.ruler is not None:
         draw_ruler(buf, Rect(left, inner.y, inner.right - left, 1), view.ruler)
-    buf.hit(Rect(1, inner.y, area.width - 2, inner.height - panel.facts), 'device', row.device.key)
+    buf.hit(
+        Rect(1, inner.y, area.width - 2, inner.height - heights.facts), 'device', row.device.key
+    )
     pieces = [
         (f'GPU {row.device.key.label}{"!" if row.is_wrong else ""}', row.mark_style),
         (row.word, row.word_style),
@@ -456,16 +463,16 @@ def _draw_metrics(buf: Buffer, area: Rect, panel: MainRows, row: GpuRow, view: D
             x += buf.write(x, inner.y, clip(text, room), style)
     forms = row.problem_forms or (row.held_words,)
     problem = next((form for form in forms if form and x + 3 + cell_width(form) < left), '')
-    if problem and not panel.facts:  # which have it
+    if problem and not heights.facts:  # which have it
         x += buf.write(x, inner.y, ' · ', DIM)
         buf.write(x, inner.y, problem, row.mark_style if row.finding else WARNING)
-    is_page = bool(panel.facts)
+    is_page = bool(heights.facts)
     series = [device_line(row.device, metric) for metric in metrics_of(row.device, is_page=is_page)]
-    below = Rect(inner.x, inner.y + 1, inner.width, inner.height - 1 - panel.facts)
+    below = Rect(inner.x, inner.y + 1, inner.width, inner.height - 1 - heights.facts)
     if view.ruler is not None:
-        draw_series(buf, below, series, panel.lines, view.ruler)
-    if panel.facts:
-        facts = Rect(0, area.bottom - panel.facts, area.width, panel.facts)
+        draw_series(buf, below, series, heights.lines, view.ruler)
+    if heights.facts:
+        facts = Rect(0, area.bottom - heights.facts, area.width, heights.facts)
         _draw_facts(buf, facts, row)
     return Cells(left, inner.right - left)
 

@@ -14,7 +14,7 @@ from nvitop.sampling.types import Sample
 
 def draw_panels(
     buf: Buffer,
-    panel: MainRows,
+    heights: MainRows,
     sample: Sample,
     view: DeviceView,
     listed: ProcessView,
@@ -22,21 +22,21 @@ def draw_panels(
 ) -> None:
     """Draw devices, host and processes from row ``y`` on."""
     graph = None
-    above: tuple[int, ...] = (0, buf.width - 1) if panel.devices else ()
-    if panel.is_full:
-        area = Rect(0, y, buf.width, panel.devices)
-        above = draw_full_devices(buf, area, panel.folded.rows, view)
-    elif panel.devices:
-        graph = draw_devices(buf, Rect(0, y, buf.width, panel.devices), panel, view)
-    y += panel.devices
-    if panel.host:
-        area = Rect(0, y, buf.width, panel.host)
-        rows = panel.folded.rows
-        has_bar_above = panel.lines == 1 and bool(rows) and rows[-1].device.status == 'ok'
-        is_alone = not has_bar_above or bool(panel.folded.free)
+    above: tuple[int, ...] = (0, buf.width - 1) if heights.devices else ()
+    if heights.is_full:
+        area = Rect(0, y, buf.width, heights.devices)
+        above = draw_full_devices(buf, area, heights.folded.rows, view)
+    elif heights.devices:
+        graph = draw_devices(buf, Rect(0, y, buf.width, heights.devices), heights, view)
+    y += heights.devices
+    if heights.host:
+        area = Rect(0, y, buf.width, heights.host)
+        rows = heights.folded.rows
+        has_bar_above = heights.lines == 1 and bool(rows) and rows[-1].device.status == 'ok'
+        is_alone = not has_bar_above or bool(heights.folded.free)
         draw_host(buf, area, sample.host, view.ruler, graph, above, is_alone=is_alone)
         above = (0, buf.width - 1)
-    y += panel.host
-    if panel.processes:
-        area = Rect(0, y, buf.width, panel.processes)
+    y += heights.host
+    if heights.processes:
+        area = Rect(0, y, buf.width, heights.processes)
         draw_processes(buf, area, listed, sample, above)

@@ -23,10 +23,10 @@ _FOREIGN = ('another PID namespace: run with --pid=host', 'run with --pid=host')
 
 def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
     sample, main = state.shown_sample, state.main
-    panel = panel_rows(state)
+    heights = panel_rows(state)
     page = (
-        f'GPU {panel.folded.rows[0].device.key.label}'
-        if main.shows_page and panel.folded.rows
+        f'GPU {heights.folded.rows[0].device.key.label}'
+        if main.shows_page and heights.folded.rows
         else ''
     )
     badges = (*crumbs(state, page), *title_badges(state))
@@ -59,4 +59,4 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         notes=(Item(_FOREIGN, Style(Role.WARNING), 2),) if has_foreign else (),
         searched=state.searched_words,
     )
-    draw_panels(buf, panel, sample, view, listed)
+    draw_panels(buf, heights, sample, view, listed)
