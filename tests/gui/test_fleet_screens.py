@@ -481,11 +481,13 @@ def test_a_host_with_old_values_has_no_free_gpus_on_its_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     hosts = {host.name: host for host in DemoSource(18).read().hosts}
-    lines = page(HostSource(DemoSource(18), hosts['gpu0018']))
+    source = HostSource(DemoSource(18), hosts['gpu0018'])
+    lines = page(source)
     assert re.match(r' fleet › gpu0018 +\[values 3m old\] +8 unknown ', lines[0])
     assert len(re.findall(r'(?m)^│ +\d  unknown ', '\n'.join(lines))) == 8
     assert re.search(r'\d:\d\d:\d\d◆', lines[2])
     assert 'No process' not in '\n'.join(lines)
+    assert 0 <= source.sample(Demand()).monotonic - source.past()[-1].monotonic < 20
     cluster = DemoSource(18)
     source = HostSource(cluster, hosts['gpu0017'], interval=0.0)
     assert ' 8 free: GPU 0-7 ' in page(source)[0]
