@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Minimum widths of the screen; columns of any list and their places; parts of a line that fit into its width."""
+"""Minimum widths of the screen; columns of any list and their places; parts that fit in a line."""
 
 from __future__ import annotations
 
