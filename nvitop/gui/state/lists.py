@@ -279,7 +279,7 @@ def listed_users(state: AppState) -> tuple[process_rows.Group, ...]:
             )
             users = (*users, *(user for user in absent if any(user.gpu_times or ())))
     users = sorted_lines(state, Screen.USERS, users)
-    # Time of which nobody is known to be the user is below all users.
+    # Time without a known user is below all users.
     return tuple(sorted(users, key=lambda user: not (user.name or user.processes)))
 
 

@@ -93,7 +93,7 @@ def lines_layout(state: AppState, lines: Sequence[Any] | None = None) -> ListLay
 def _first_above(
     lines: Sequence[Any], line: int, rows: int, height_of: Callable[[Any], int]
 ) -> int:
-    """Return the first of the lines that fit into so many rows with a line and end with it."""
+    """Return the first of the lines that, ending with a given line, fit into so many rows."""
     while 0 <= line < len(lines) and height_of(lines[line]) <= rows:
         rows -= height_of(lines[line])
         line -= 1
