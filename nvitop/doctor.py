@@ -22,7 +22,7 @@ from nvitop.basics.units import NA
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.driver import simulate
-from nvitop.console.lifecycle import CommandFailure, writing
+from nvitop.console.lifecycle import CommandFailure, write_output, writing
 from nvitop.console.messages import painted, wrapped
 from nvitop.health import findings
 from nvitop.platforms import stuck_calls, surroundings
@@ -236,8 +236,7 @@ def _write_capture(name: str) -> None:
     except (libnvml.NVMLError, AttributeError, TimeoutError) as error:
         raise CommandFailure(f'no capture: {error}') from error
     if name == '-':
-        with writing():
-            sys.stdout.write(text)
+        write_output(text)
         return
     with writing(name):
         pathlib.Path(name).write_text(text, encoding='utf-8')

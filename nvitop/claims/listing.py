@@ -15,7 +15,7 @@ from nvitop.claims.records import Claim, keeper, read_claims
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.driver import simulate
-from nvitop.console.lifecycle import writing
+from nvitop.console.lifecycle import write_output
 from nvitop.platforms import is_running
 from nvitop.sampling.driver_reader import DriverReader
 from nvitop.sampling.plan import DeviceSelection, Due
@@ -64,16 +64,13 @@ def _print_claims(options: argparse.Namespace) -> int:
     if claims:
         reader.read(Due())
     indices = {sample.key.uuid: sample.key.label for sample in reader.devices}
-    with writing():
-        if options.format == 'json':
-            print(json.dumps([_as_json(claim, indices) for claim in claims], indent=2), flush=True)
-        elif not claims:
-            print('no GPU is claimed', flush=True)
-        else:
-            rows = [('GPU', 'USER', 'PID', 'SINCE', 'COMMAND')]
-            rows += [_as_row(claim, indices) for claim in claims]
-            print(aligned(rows, range(len(rows[0]))), end='', flush=True)
-    return 0
+    if options.format == 'json':
+        values = [_as_json(claim, indices) for claim in claims]
+        return write_output(f'{json.dumps(values, indent=2)}\n')
+    if not claims:
+        return write_output('no GPU is claimed\n')
+    rows = [('GPU', 'USER', 'PID', 'SINCE', 'COMMAND'), *(_as_row(c, indices) for c in claims)]
+    return write_output(aligned(rows, range(len(rows[0]))))
 
 
 def _as_row(claim: Claim, indices: dict[str, str]) -> tuple[str, str, str, str, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping, NoReturn, 
 from nvitop.basics.text import printable
 from nvitop.basics.toml import suggestion
 from nvitop.basics.units import MiB, human2bytes, read_duration
-from nvitop.console.lifecycle import CommandFailure, writing
+from nvitop.console.lifecycle import write_output
 from nvitop.console.messages import print_message
 from nvitop.version import __version__
 
@@ -171,18 +171,8 @@ class ArgumentParser(argparse.ArgumentParser):
         self.exit(self._error_status)
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        """Write the help or the version; exit with status 1 if that fails."""
-        if file is not sys.stdout:
-            super()._print_message(message, file)
-            return
-        try:
-            with writing():
-                print(message, end='', flush=True)
-        except BrokenPipeError:
-            self.exit(0)
-        except CommandFailure as failure:
-            print_message(self.prog, 'error', str(failure))
-            self.exit(failure.status)
+        """Write the help or the version. Failures to write are not ignored, as argparse does."""
+        write_output(message)
 
 
 def add_general(parser: argparse.ArgumentParser, *, demo: bool = True) -> argparse._ArgumentGroup:

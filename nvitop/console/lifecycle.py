@@ -90,6 +90,13 @@ def writing(name: str = 'standard output') -> Iterator[None]:
         raise CommandFailure(f'cannot write to {name}: {error.strerror}') from error
 
 
+def write_output(text: str) -> int:
+    """Write text to standard output at once; return 0, the exit status."""
+    with writing():
+        print(text, end='', flush=True)
+    return 0
+
+
 def discard_stdout() -> None:
     """Redirect stdout to /dev/null so that interpreter exit cannot fail on a closed or full one."""
     with contextlib.suppress(OSError, ValueError):
@@ -152,7 +159,7 @@ def run_process(program: str, load: Callable[[], Callable[[], int]]) -> NoReturn
         if _is_guarded(program):
             send_status = platforms.continue_in_child()
         _open_closed_streams()
-        status = load()()
+        status = run(program, lambda: load()())
     except SystemExit as leaving:
         status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     except KeyboardInterrupt:
@@ -161,7 +168,9 @@ def run_process(program: str, load: Callable[[], Callable[[], int]]) -> NoReturn
         print_message(program, 'error', str(error))
     except BaseException:
         sys.excepthook(*sys.exc_info())
-    status = _flush(program) or status
+    status = run(program, lambda: write_output('')) or status
+    with contextlib.suppress(OSError):
+        sys.stderr.flush()
     if send_status is not None:
         send_status(status)
     # Tearing down the interpreter takes as long as reading eight GPUs, and would wait for threads
@@ -210,22 +219,6 @@ def _open_closed_streams() -> None:
         if getattr(sys, name) is None:
             descriptor = os.open(os.devnull, mode)
             setattr(sys, name, os.fdopen(descriptor, 'r' if name == 'stdin' else 'w'))
-
-
-def _flush(program: str) -> int:
-    """Flush the standard streams; return 1 if stdout cannot be written, else 0."""
-    status = 0
-    try:
-        with writing():
-            sys.stdout.flush()
-    except BrokenPipeError:
-        pass
-    except CommandFailure as failure:
-        status = failure.status
-        print_message(program, 'error', str(failure))
-    with contextlib.suppress(OSError):
-        sys.stderr.flush()
-    return status
 
 
 #: Lone UTF-16 surrogates, as in names on Windows, except those that stand for undecodable bytes.

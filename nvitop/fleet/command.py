@@ -14,7 +14,7 @@ from nvitop.basics.toml import suggestion
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, duration, size, whole_number
 from nvitop.console.config import read_config
-from nvitop.console.lifecycle import CommandFailure, writing
+from nvitop.console.lifecycle import CommandFailure, write_output
 from nvitop.console.messages import print_message, stdout_width
 from nvitop.console.option_table import add_options
 from nvitop.fleet.client import (
@@ -257,15 +257,14 @@ def _print_once(options: argparse.Namespace, settings: Settings, draw: Draw) -> 
         return _print_free(fleet, options.free, options.min_free_memory)
     kind = options.format or 'table'
     if fleet.hosts or kind != 'table':
-        with writing():
-            if kind == 'table':
-                # A table for another program is whole, unless a width is asked for.
-                has_width = sys.stdout.isatty() or os.environ.get('COLUMNS')
-                text = draw(options, fleet, stdout_width() if has_width else 0)
-            else:
-                text = fleet_text(fleet, kind, options.view, options.sort)
-            encoding = sys.stdout.encoding or 'utf-8'  # a StringIO has none
-            print(text.encode(encoding, 'replace').decode(encoding), end='', flush=True)
+        if kind == 'table':
+            # A table for another program is whole, unless a width is asked for.
+            has_width = sys.stdout.isatty() or os.environ.get('COLUMNS')
+            text = draw(options, fleet, stdout_width() if has_width else 0)
+        else:
+            text = fleet_text(fleet, kind, options.view, options.sort)
+        encoding = sys.stdout.encoding or 'utf-8'  # a StringIO has none
+        write_output(text.encode(encoding, 'replace').decode(encoding))
     if not fleet.hosts:  # a check of nothing must not succeed
         text = f'no host matches the filter {options.filter!r}' if everything.hosts else ''
         print_message(PROGRAM, 'error', text or no_hosts(settings.scope))
@@ -285,8 +284,7 @@ def _print_free(fleet: Fleet, count: int, least: int) -> int:
     names = [
         name for bytes_free, name in sorted(free, key=lambda pair: -pair[0]) if bytes_free >= least
     ]
-    with writing():
-        print(''.join(f'{name}\n' for name in names[:count]), end='', flush=True)
+    write_output(''.join(f'{name}\n' for name in names[:count]))
     if len(names) < count:
         print_message(PROGRAM, 'error', f'{count} required, {len(names)} free')
     return int(len(names) < count)

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Collection
 
-from nvitop.console.lifecycle import CommandFailure, writing
+from nvitop.console.lifecycle import CommandFailure, write_output
 from nvitop.console.messages import Message
 from nvitop.console.options import PRESET, Invocation, Options, merge, parse_environment
 from nvitop.gui.model.columns import COLUMNS
@@ -91,9 +90,7 @@ def print_config(invocation: Invocation, options: Options) -> None:
     from nvitop.gui.state.bindings import USUAL_KEYS
 
     origins = {field: name for name, layer in _layers(invocation, []) for field in layer}
-    with writing():
-        sys.stdout.write(format_config(options, choices(), USUAL_KEYS, origins))
-        sys.stdout.flush()
+    write_output(format_config(options, choices(), USUAL_KEYS, origins))
 
 
 def save(effect: SaveSettings, path: str | None) -> SettingsSaved:

@@ -11,7 +11,7 @@ from nvitop import api, sampling
 from nvitop.api import libnvml
 from nvitop.api.system import system
 from nvitop.console.driver import driver_errors
-from nvitop.console.lifecycle import CommandFailure, collect_garbage_rarely, writing
+from nvitop.console.lifecycle import CommandFailure, collect_garbage_rarely, write_output
 from nvitop.console.messages import Message, exit_status, stdout_height, stdout_width
 from nvitop.gui.render.ansi import color_depth, needs_ascii
 from nvitop.gui.report import explain_no_device, report_text, shows_owner, view_of, warnings_about
@@ -175,7 +175,6 @@ def print_report(sample: Sample, options: Options) -> None:
     colors = color_depth(os.environ, is_terminal=sys.stdout.isatty(), force=options.force_color)
     if sys.stdout.isatty() and needs_ascii(os.environ):
         options = options._replace(ascii=True)
-    text = report_text(sample, options, width=stdout_width(), colors=colors, height=stdout_height())
-    with writing():
-        sys.stdout.write(text)
-        sys.stdout.flush()
+    write_output(
+        report_text(sample, options, width=stdout_width(), colors=colors, height=stdout_height())
+    )

@@ -23,7 +23,7 @@ from nvitop.console.arguments import (
     whole_number,
 )
 from nvitop.console.driver import simulate
-from nvitop.console.lifecycle import CommandFailure, discard_stdout, writing
+from nvitop.console.lifecycle import CommandFailure, write_output
 from nvitop.console.messages import painted, print_message, wrapped
 from nvitop.health.check import HealthCheck, check_health
 from nvitop.health.kernel_log import KMSG, read_kernel_log
@@ -316,20 +316,16 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    status = STATUSES['unknown']
     try:
         simulate(options.demo)
-    except CommandFailure as failure:
-        raise CommandFailure(str(failure), STATUSES['unknown']) from failure
-    if stuck_calls.problem:
-        print_message(PROGRAM, 'warning', stuck_calls.problem)
-    verdict = judge(_check(options), ignored=options.ignore, fail_on=options.fail_on)
-    status = exit_status(verdict, options.format)
-    try:
-        with writing():
-            sys.stdout.write(FORMATS[options.format](verdict))
-            sys.stdout.flush()
-    except BrokenPipeError:
-        discard_stdout()
+        if stuck_calls.problem:
+            print_message(PROGRAM, 'warning', stuck_calls.problem)
+        verdict = judge(_check(options), ignored=options.ignore, fail_on=options.fail_on)
+        status = exit_status(verdict, options.format)
+        write_output(FORMATS[options.format](verdict))
+    except BrokenPipeError:  # the caller reads the status only
+        pass
     except CommandFailure as failure:
         raise CommandFailure(str(failure), STATUSES['unknown']) from failure
     return status

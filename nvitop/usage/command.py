@@ -21,7 +21,7 @@ from nvitop.console.arguments import (
     separated,
     whole_number,
 )
-from nvitop.console.lifecycle import CommandFailure, writing
+from nvitop.console.lifecycle import CommandFailure, write_output
 from nvitop.console.messages import painted, print_message
 from nvitop.fleet.types import FleetError
 from nvitop.health.states import HELD_RULE, IDLE_RULE
@@ -213,8 +213,7 @@ def _run(options: argparse.Namespace, read: Callable[[argparse.Namespace], Repor
         raise CommandFailure(str(error)) from None
     except FleetError as error:
         raise CommandFailure(error.line) from None
-    with writing():
-        print(text, end='', flush=True)
+    write_output(text)
     for problem in problems:
         print_message(PROGRAM, 'error', problem)
     return int(bool(problems))

@@ -8,7 +8,7 @@ from typing import Sequence
 
 from nvitop.api.libnvml import NVMLError
 from nvitop.compat.pynvml_smi.smi import help_text, nvidia_smi
-from nvitop.console.lifecycle import CommandFailure, run, writing
+from nvitop.console.lifecycle import CommandFailure, run, write_output
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,10 +26,7 @@ def _print_query(words: list[str]) -> int:
         raise CommandFailure(str(error), 2) from error
     except NVMLError as error:
         raise CommandFailure(str(error)) from error
-    with writing():
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    return 0
+    return write_output(text)
 
 
 def _results(names: str | None, *, is_xml: bool) -> str:
