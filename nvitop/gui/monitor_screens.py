@@ -86,10 +86,9 @@ def _visible(state: AppState) -> tuple[ProcessKey, ...] | None:
         return None
     if state.query or state.field is not None or main.filter.users is not None:
         return None
-    lines = lists.process_lines(state)
-    room = lists.panel_rows(state).listed
-    first = lines_layout(state).scroll_y
-    keys = [process.key for line in lines[first : first + room] for process in line.processes]
+    layout = lines_layout(state)
+    seen = layout.lines[layout.shown.start : layout.shown.stop]
+    keys = [process.key for line in seen for process in line.processes]
     others = () if state.selected is None or state.selected in keys else (state.selected,)
     return (*dict.fromkeys(keys[:_MOST_VISIBLE]), *others)
 

@@ -102,16 +102,19 @@ def _first_above(
 
 def go_to_line(state: AppState, line: int) -> AppState:
     """Select the line nearest to an index, and scroll it into view."""
-    layout = lines_layout(state)
-    return _select_line(state, layout, line, layout.scroll_y if state.spec.has_cursor else line)
+    return _select_line(state, lines_layout(state), line)
 
 
-def _select_line(state: AppState, layout: ListLayout, line: int, scroll_y: int) -> AppState:
+def _select_line(
+    state: AppState, layout: ListLayout, line: int, scroll_y: int | None = None
+) -> AppState:
     """Select the line nearest to an index; ``scroll_y`` is the first one on the screen if possible."""
     spec, lines = state.spec, layout.lines
     if not lines:
         return state
     line = max(0, min(line, len(lines) - 1))
+    if scroll_y is None:
+        scroll_y = layout.scroll_y if spec.has_cursor else line
     key = None if spec.key_of is None else spec.key_of(lines[line])
     moved = state.at(state.position._replace(key=key, cursor=line, scroll_y=scroll_y))
     scroll_y = lines_layout(moved, lines).scroll_y
@@ -148,9 +151,7 @@ def selected_processes(state: AppState) -> tuple[ProcessSample | HostProcessSamp
     if state.screen is Screen.METRICS:
         return tuple(row for row in state.shown_sample.processes if row.key == state.metrics)
     key = state.positions.get(Screen.MAIN, ListPosition()).key
-    if isinstance(key, ProcessKey):
-        return tuple(row for row in state.rows if row.key == key)
-    return () if key is None else tuple(row for row in state.rows if job_key(row) == key)
+    return next((line.processes for block in state.blocks for line in block if line.key == key), ())
 
 
 def hidden_by_filter(state: AppState) -> str:
@@ -264,8 +265,8 @@ def _to_main(state: AppState) -> AppState:
 
 
 def has_selection(state: AppState) -> bool:
-    """Whether a process or host is selected, so that arrows need no hint."""
-    return state.spec.can_deselect and current_line(state) is not None
+    """Whether a process or job is selected, so that arrows need no hint."""
+    return state.spec.can_deselect and bool(selected_processes(state))
 
 
 #: Maximum number of columns that lines can be scrolled by.
@@ -281,7 +282,7 @@ def move_by_lines(state: AppState, step: int) -> Result:
     layout = lines_layout(state)
     line = layout.line
     to = (0 if step > 0 else layout.length - 1) if line is None else line + step
-    moved = go_to_line(state, to)
+    moved = _select_line(state, layout, to)
     if state.spec.can_deselect and (not layout.lines or moved.position.cursor == line):
         return moved, (RingBell(),)
     return moved, ()

@@ -7,7 +7,7 @@ from nvitop.gui.model.table import Item
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import Role, Style
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lists import panel_rows, process_lines
+from nvitop.gui.state.lists import panel_rows
 from nvitop.gui.state.navigation import hidden_by_filter, lines_layout, shown_scroll_x
 from nvitop.gui.view.charts import ruler_of
 from nvitop.gui.view.first_line import crumbs, draw_first_line
@@ -23,7 +23,7 @@ _FOREIGN = ('another PID namespace: run with --pid=host', 'run with --pid=host')
 
 def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
     sample, main = state.shown_sample, state.main
-    heights = panel_rows(state)
+    heights, layout = panel_rows(state), lines_layout(state)
     page = (
         f'GPU {heights.folded.rows[0].device.key.label}'
         if main.shows_page and heights.folded.rows
@@ -44,7 +44,7 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
     )
     has_foreign = any(row.status == 'foreign' for row in state.rows)
     listed = ProcessView(
-        process_lines(state),
+        layout.lines,
         columns=state.view.columns,
         widths=state.widths,
         total=len(sample.processes) if sample.sequence else None,
@@ -54,7 +54,7 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         sort=state.sort,
         selected=state.job or selected,
         tagged=main.tagged,
-        scroll_y=lines_layout(state).scroll_y,
+        scroll_y=layout.scroll_y,
         scroll_x=shown_scroll_x(state),
         notes=(Item(_FOREIGN, Style(Role.WARNING), 2),) if has_foreign else (),
         searched=state.searched_words,
