@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any, Iterable, Sequence, Union
+from typing import Any, Collection, Iterable, Sequence, Union
 
 #: A key of a table, or an index into an array of tables.
 Part = Union[str, int]
@@ -14,6 +14,8 @@ _NAME = r'(?:[A-Za-z0-9_-]+|"[^"]*"|\'[^\']*\')'
 _PATH = rf'{_NAME}(?:\s*\.\s*{_NAME})*'
 _HEADER = rf'\s*(\[\[?)\s*({_PATH})\s*\]'
 _KEY = rf'\s*({_PATH})\s*='
+#: A message about an unknown word lists the known ones only if there are at most this many.
+MOST_LISTED = 40
 _PLACE = r'\s*\(at (?:line (\d+), column \d+|end of document)\)'
 
 
@@ -62,6 +64,14 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     if not similar and len(wanted) > 2:
         similar = [name for name in names if name.startswith(wanted)]
     return f'; did you mean {names[similar[0]]!r}?' if similar else ''
+
+
+def unknown(noun: str, word: str, known: Collection[str]) -> str:
+    """A message about an unknown word: the known ones are listed, if there are not too many."""
+    hint = suggestion(word, known)
+    if not hint and len(known) <= MOST_LISTED:
+        hint = f'; use {", ".join(known)}'
+    return f'unknown {noun} {word!r}{hint}'
 
 
 def _parse(text: str) -> dict[str, Any]:

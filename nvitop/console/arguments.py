@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping, NoReturn, Sequence, TypeVar
 
 from nvitop.basics.text import printable
-from nvitop.basics.toml import suggestion
+from nvitop.basics.toml import suggestion, unknown
 from nvitop.basics.units import MiB, human2bytes, read_duration
 from nvitop.console.lifecycle import write_output
 from nvitop.console.messages import print_message
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 #: Command or option of nvidia-smi, gpustat, htop, watch or nvitop 1 → what to run or use instead.
 ADVICE = {
-    'nvitop top': 'nvitop (without a command)',
-    'nvitop kill': 'nvitop, select a process, and press T or K',
-    'nvitop ps': 'nvitop query --processes',
     'nvitop pmon': 'nvitop query --processes',
     'nvitop dmon': 'nvitop query --gpu',
     'nvitop -q': 'nvitop query --all --format=json',
@@ -57,14 +54,6 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         if action.nargs == 0:
             return names
         return f'{names} {self._format_args(action, (action.dest or "").upper())}'.lstrip()
-
-    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
-        (name,) = self._metavar_formatter(action, default_metavar)(1)
-        if action.nargs == argparse.ONE_OR_MORE:
-            return f'{name} ...'
-        if action.nargs == argparse.ZERO_OR_MORE:
-            return f'[{name} ...]'
-        return super()._format_args(action, default_metavar)
 
 
 class ArgumentParser(argparse.ArgumentParser):
@@ -122,6 +111,11 @@ class ArgumentParser(argparse.ArgumentParser):
         except ValueError as error:
             raise argparse.ArgumentError(action, str(error)) from None
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Check a value against the choices of an option."""
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(action, unknown('value', value, [*action.choices]))
+
     def _explain(self, word: str, words: Sequence[str]) -> str:
         names = [command.name for command in self._commands]
         if word == '--':  # of a command that is not the first argument
@@ -140,8 +134,6 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def _explain_option(self, option: str) -> str:
         name = self.prog.partition(' ')[2]
-        if option == '--ssh' and name == 'query':
-            return f'{option!r} must be the first argument: nvitop --ssh HOST {name} ...'
         if option == '--ssh' and name:
             return f'{name!r} does not take {option}; run it there: ssh HOST nvitop {name} ...'
         message = f'unknown option {option!r}'
@@ -163,10 +155,7 @@ class ArgumentParser(argparse.ArgumentParser):
         ]
 
     def error(self, message: str) -> NoReturn:
-        """Print an error, with a similar choice if there is one, and exit."""
-        choice = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message)
-        if choice is not None:
-            message += suggestion(choice.group(1), choice.group(2).replace("'", '').split(', '))
+        """Print an error and exit."""
         print_message(self.prog, 'error', printable(re.sub('^argument ', '', message)))
         self.exit(self._error_status)
 
@@ -234,8 +223,7 @@ def one_of(noun: str, names: Collection[str]) -> Callable[[str], str]:
 
     def convert(text: str) -> str:
         if text not in names:
-            hint = suggestion(text, names) or f'; use {", ".join(names)}'
-            raise ValueError(f'unknown {noun} {text!r}{hint}')
+            raise ValueError(unknown(noun, text, names))
         return text
 
     return convert

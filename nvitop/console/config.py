@@ -8,7 +8,7 @@ import re
 import threading
 from typing import Any, Collection, Mapping, NamedTuple
 
-from nvitop.basics.toml import TomlDocument, TomlError, suggestion
+from nvitop.basics.toml import TomlDocument, TomlError, unknown
 from nvitop.console.option_table import KEY_TABLE, SETTINGS, checked_word, format_value
 from nvitop.console.options import PRESET, Options, merge
 from nvitop.platforms import config_file, saved_file
@@ -74,8 +74,7 @@ def parse_config(text: str, path: str, choices: Choices) -> Config:
         option = SETTINGS.get(name.replace('_', '-'))
         wrong: dict[tuple[str, ...], str] = {}
         if option is None:
-            hint = suggestion(name, SETTINGS) or f'; known keys: {", ".join(SETTINGS)}'
-            wrong[name,] = f'unknown key {name!r}{hint}'
+            wrong[name,] = unknown('key', name, SETTINGS)
         elif option.arguments is KEY_TABLE:
             keys = _check_keys(value, choices, wrong)
             layer.update({option.field: keys} if keys else {})
@@ -83,7 +82,7 @@ def parse_config(text: str, path: str, choices: Choices) -> Config:
             try:
                 layer[option.field] = option.check(value, choices.get(option.key, ()))
             except ValueError as error:
-                wrong[name,] = f'{option.key} {error}'
+                wrong[name,] = f'{option.key}: {error}'
         problems += [
             f'{path}:{document.line_of(place)}: {message}' for place, message in wrong.items()
         ]
@@ -106,9 +105,9 @@ def _check_keys(
             elif action in known:
                 actions[action] = _checked_keys(keys)
             else:
-                wrong['keys', action] = f'unknown action {action!r}{suggestion(action, known)}'
+                wrong['keys', action] = unknown('action', action, known)
         except ValueError as error:
-            wrong['keys', action] = f'{action} {error}'
+            wrong['keys', action] = f'{action}: {error}'
     return tuple(actions.items())
 
 

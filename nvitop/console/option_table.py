@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Collection, Mapping, NamedTuple
 
-from nvitop.basics.toml import suggestion
+from nvitop.basics.toml import unknown
 from nvitop.basics.units import in_unit
 from nvitop.console import options
 from nvitop.console.arguments import (
@@ -75,8 +75,6 @@ class Option(NamedTuple):
     unit: str = ''
     #: Whether a key of the monitor saves what other keys chose.
     is_saved: bool = False
-    #: Other flags, their values and help texts.
-    shortcuts: tuple[tuple[str, object, str], ...] = ()
 
     @property
     def comment(self) -> str:
@@ -85,21 +83,20 @@ class Option(NamedTuple):
 
     def add(self, group: argparse._ActionsContainer, default: object) -> None:
         """Add the flags; those of a switch with their opposite: ``--no-NAME``, or ``--NAME`` for ``--no-NAME``."""
-        shortcuts = self.shortcuts
-        if self.arguments is SWITCH:
-            turned = not options.Options._field_defaults[self.field]
-            name = self.flags[-1].lstrip('-')
-            opposite = name[3:] if name.startswith('no-') else f'no-{name}'
-            arguments = {**SWITCH, 'const': turned}
-            shortcuts = ((f'--{opposite}', not turned, argparse.SUPPRESS),)
-        else:
-            arguments = {**self.arguments}
-        group.add_argument(
-            *self.flags, dest=self.field, default=default, help=self.help, **arguments
-        )
-        for flag, value, text in shortcuts:
+        if self.arguments is not SWITCH:
             group.add_argument(
-                flag, dest=self.field, default=default, help=text, action='store_const', const=value
+                *self.flags, dest=self.field, default=default, help=self.help, **self.arguments
+            )
+            return
+        turned = not options.Options._field_defaults[self.field]
+        name = self.flags[-1].lstrip('-')
+        opposite = name[3:] if name.startswith('no-') else f'no-{name}'
+        for flags, value, text in (
+            (self.flags, turned, self.help),
+            ((f'--{opposite}',), not turned, argparse.SUPPRESS),
+        ):
+            group.add_argument(
+                *flags, dest=self.field, default=default, help=text, const=value, **SWITCH
             )
 
     def check(self, value: Any, allowed: Collection[str] = ()) -> object:
@@ -130,11 +127,10 @@ class Option(NamedTuple):
 
 
 def checked_word(value: object, allowed: Collection[str]) -> str:
-    """Return one of the allowed words; raise ValueError with these if it is none."""
+    """Return one of the allowed words; raise ValueError if it is none."""
     if isinstance(value, str) and value in allowed:
         return value
-    hint = suggestion(value, allowed) if isinstance(value, str) else ''
-    raise ValueError(f'must be one of {", ".join(allowed)}, not {value!r}{hint}')
+    raise ValueError(unknown('word', str(value), allowed))
 
 
 def _split(text: str) -> tuple[str, ...]:
@@ -186,8 +182,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     'colors': (
         Option('force_color', SWITCH, ('--force-color',), 'color the report even if the output is not a terminal', applies='report'),
         Option('theme', {'choices': options.THEME_NAMES}, ('--theme',), 'set the colors (default: auto, which is dark or light like the background of the terminal, and dark if that is unknown)',
-               'theme', 'colors; auto is dark or light like the background of the terminal', is_saved=True,
-               shortcuts=(('--light', 'light', 'set the colors for a light background, like --theme light'), ('--no-light', 'dark', argparse.SUPPRESS))),
+               'theme', 'colors; auto is dark or light like the background of the terminal', is_saved=True),
         # A table must be last in a file.
         Option('keys', KEY_TABLE, (), 'keys of the monitor; each list replaces the default keys of an action', 'keys', applies='monitor'),
     ),
@@ -235,6 +230,13 @@ def make_parser() -> ArgumentParser:
         for option in rows:
             if option.flags:
                 option.add(group, argparse.SUPPRESS)
+    group.add_argument(
+        '--light',
+        dest='theme',
+        action='store_const',
+        const='light',
+        help='set the colors for a light background, like --theme light',
+    )
     for flag, count in (('--colorful', 0), ('--gpu-util-thresh', 2), ('--mem-util-thresh', 2)):
         group.add_argument(
             flag,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple
 
-from nvitop.basics.toml import suggestion
+from nvitop.basics.toml import unknown
 
 #: Sizes of the device panel; ``auto`` depends on the height of the terminal.
 MODES = ('auto', 'full', 'compact')
@@ -101,10 +101,7 @@ def parse_environment(environ: Mapping[str, str]) -> tuple[dict[str, object], li
     words = [word.strip().lower() for word in environ.get(variable, '').split(',') if word.strip()]
     known = (*MODES, 'colorful', 'plain', 'light', 'dark', 'readonly')
     problems = [
-        f'{variable}: unknown word {word!r}'
-        + (suggestion(word, known) or f'; expected {", ".join(known)}')
-        for word in words
-        if word not in known
+        f'{variable}: {unknown("word", word, known)}' for word in words if word not in known
     ]
     modes = [mode for mode in MODES if mode in words]
     if len(modes) == 1:

@@ -19,7 +19,7 @@ import zlib
 from typing import Any, Iterator, Mapping, NamedTuple, cast
 
 from nvitop.basics.text import printable
-from nvitop.basics.toml import suggestion
+from nvitop.basics.toml import unknown
 from nvitop.basics.units import read_duration
 from nvitop.fleet.series import LABEL, Scope
 from nvitop.fleet.types import FleetError, PastValues, Series
@@ -88,8 +88,7 @@ def from_table(table: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in table.items():
         name = key.replace('_', '-')
         if name not in KEYS:
-            hint = suggestion(name, KEYS) or '; known keys: ' + ', '.join(KEYS)
-            raise SettingsError(f'[fleet]: unknown key {key!r}{hint}')
+            raise SettingsError(f'[fleet]: {unknown("key", key, KEYS)}')
         if name == 'hosts':
             if not isinstance(value, list) or not all(isinstance(host, str) for host in value):
                 raise SettingsError(f'[fleet]: hosts must be a list of names, not {value!r}')

@@ -10,7 +10,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Callable
 
-from nvitop.basics.toml import suggestion
+from nvitop.basics.toml import unknown
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, duration, size, whole_number
 from nvitop.console.config import read_config
@@ -187,8 +187,7 @@ def _check_output(parser: ArgumentParser, options: argparse.Namespace) -> None:
     names = [*VIEWS[options.view].columns]
     matching = [name for name in names if options.sort and name.startswith(options.sort)]
     if options.sort and not matching:
-        hint = suggestion(options.sort, names) or f'; columns: {", ".join(names)}'
-        parser.error(f'--sort: unknown column {options.sort!r}{hint}')
+        parser.error(f'--sort: {unknown("column", options.sort, names)}')
     options.sort = matching[0] if matching else ''
 
 

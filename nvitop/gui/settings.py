@@ -27,7 +27,7 @@ def read_options(invocation: Invocation, messages: list[Message]) -> Options:
         try:
             OPTIONS['columns'].check(columns, _COLUMN_NAMES)
         except ValueError as error:
-            raise CommandFailure(f'--columns {error}', 2) from None
+            raise CommandFailure(f'--columns: {error}', 2) from None
     options = merge(*(layer for _, layer in _layers(invocation, messages)))
     path = (invocation.config or '') if invocation.reads_config else None
     return options._replace(config_path=path)

@@ -16,7 +16,7 @@ from nvitop.basics.metrics import (
     Metric,
     ProcessMetric,
 )
-from nvitop.basics.toml import suggestion
+from nvitop.basics.toml import unknown
 from nvitop.health import (
     HELD_RULE,
     Finding,
@@ -390,7 +390,7 @@ class QueryTable(NamedTuple):
                 continue
             field = self.by_name.get(word) or self.by_name.get(word.lower())
             if field is None:
-                raise ValueError(f'unknown field {word!r}{suggestion(word.lower(), self.by_name)}')
+                raise ValueError(unknown('field', word.lower(), self.by_name))
             fields.append(field)
         return tuple(fields)
 

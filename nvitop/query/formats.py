@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Callable, Iterator, List, NamedTuple, Sequence, Union
 
 from nvitop.basics.text import aligned, printable
-from nvitop.basics.toml import suggestion
+from nvitop.basics.toml import unknown
 from nvitop.basics.units import iso_time
 from nvitop.query.fields import (
     CellValue,
@@ -68,11 +68,9 @@ def parse_style(text: str) -> OutputStyle:
     words = text.replace(',', ' ').split()
     kinds = [word for word in words if word in KINDS]
     others = {word for word in words if word not in KINDS}
-    unknown = sorted(others - {'noheader', 'nounits'})
-    if unknown:
-        known = (*KINDS, 'noheader', 'nounits')
-        hint = suggestion(unknown[0], known) or f'; use {", ".join(known)}'
-        raise ValueError(f'unknown format {unknown[0]!r}{hint}')
+    wrong = sorted(others - {'noheader', 'nounits'})
+    if wrong:
+        raise ValueError(unknown('format', wrong[0], (*KINDS, 'noheader', 'nounits')))
     if len(set(kinds)) > 1:
         raise ValueError(f'{" and ".join(kinds)} cannot be combined')
     kind = kinds[0] if kinds else 'csv'

@@ -11,7 +11,7 @@ from nvitop.api.device.handles import start_nvml
 from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS
 from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS
-from nvitop.basics.toml import suggestion
+from nvitop.basics.toml import unknown
 from nvitop.claims.records import read_claims
 from nvitop.platforms.nvidia import minor_numbers
 from nvitop.sampling.driver_reader import DriverReader, EnergyCounters
@@ -418,7 +418,7 @@ def take_sample(*, metrics: Collection[str] | None = None) -> Sample:
     known = [PROCESSES, *(metric.name for metric in (*METRICS, *EXTENDED_METRICS, *LISTS))]
     for name in () if metrics is None else metrics:
         if name not in known:
-            raise ValueError(f'unknown metric {name!r}{suggestion(name, known)}')
+            raise ValueError(unknown('metric', name, known))
     call_with_limit(start_nvml)
     is_all = metrics is None
     demand = Demand(processes=is_all or PROCESSES in (metrics or ()))

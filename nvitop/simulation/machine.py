@@ -14,7 +14,7 @@ from typing import Callable, Sequence
 
 from nvitop.api import libcuda, libnvml
 from nvitop.api.system import use_system
-from nvitop.basics.toml import suggestion
+from nvitop.basics.toml import unknown
 from nvitop.platforms.kernel import renew_in_child
 from nvitop.simulation.abi import NVML_ERRORS
 from nvitop.simulation.capture import read_xml, scenario_values
@@ -63,12 +63,9 @@ def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scen
     if isinstance(scenario, str) and scenario in scenario_names():
         path = SCENARIOS / f'{scenario}.toml'
     elif path.suffix not in ('.toml', '.xml') and not path.exists():
-        name, known = str(scenario), scenario_names()
-        hint = (
-            suggestion(name, known)
-            or f'; expected one of {", ".join(known)}, or a file: a scenario, or the output of "nvidia-smi -q -x"'
-        )
-        raise ScenarioError(f'unknown scenario {name!r}{hint}')
+        text = unknown('scenario', str(scenario), scenario_names())
+        files = 'a scenario, or the output of "nvidia-smi -q -x"'
+        raise ScenarioError(text if text.endswith('?') else f'{text}, or a file: {files}')
     try:
         with path.open('rb') as file:
             head = file.peek(1 << 12).replace(b'\0', b'')
@@ -265,10 +262,7 @@ class Machine:
         if isinstance(code, str):
             word = code[len('NVML_ERROR_') :] if code.startswith('NVML_ERROR_') else code
             if word not in NVML_ERRORS:
-                hint = (
-                    suggestion(word, NVML_ERRORS) or f'; expected one of {", ".join(NVML_ERRORS)}'
-                )
-                raise ValueError(f'unknown return code {code!r}{hint}')
+                raise ValueError(unknown('return code', word, NVML_ERRORS))
             code = NVML_ERRORS[word][0]
         self._add(Fault(name, gpu, int(code), after=after, every=every, times=times))
 

@@ -8,7 +8,7 @@ import pathlib
 import re
 from typing import Any, BinaryIO, Callable, Iterable, Iterator, Mapping, Sequence
 
-from nvitop.basics.toml import Part, TomlDocument, TomlError, suggestion
+from nvitop.basics.toml import Part, TomlDocument, TomlError, unknown
 from nvitop.basics.units import MiB, human2bytes, parse_duration
 from nvitop.simulation.scenario import (
     Event,
@@ -47,8 +47,6 @@ from nvitop.simulation.schema import (
 FACTORS: Mapping[str, float] = {
     'count': 1, '%': 1, 'CPU %': 1, '°C': 1, 'MHz': 1, 'B': 1, 'B/s': 1, 'MB/s': 1, 'W': 1000, 'J': 1000,
 }  # fmt: skip
-#: A message lists the allowed keys of a table only if there are at most this many.
-MAX_LISTED_KEYS = 20
 _VERSION = re.compile(r'^\d+(\.\d+)+$')
 _INDEX = re.compile(r'\{i(?::0(\d+)d)?\}')
 
@@ -89,10 +87,7 @@ class TomlTable:
         known = [*(key.name for key in keys), *tables]
         for name in self.content:
             if name not in known:
-                hint = suggestion(name, known)
-                if not hint and len(known) <= MAX_LISTED_KEYS:
-                    hint = f'; expected one of {", ".join(known)}'
-                raise self.error(name, f'unknown key{hint}')
+                raise self.error(name, unknown('key', name, known))
 
     def read(self, keys: Sequence[ScenarioKey], *others: str, salt: object = '') -> dict[str, Any]:
         """Values of the keys by the names of their fields; *others* may be there too.
@@ -211,8 +206,7 @@ class TomlTable:
     def _choice(self, key: ScenarioKey, value: object) -> Any:
         words = key.words or {}
         if not isinstance(value, str) or value not in words:
-            hint = suggestion(str(value), words) or f'; expected one of {", ".join(words)}'
-            raise self.error(key.name, f'unknown value {value!r}{hint}')
+            raise self.error(key.name, unknown('value', str(value), words))
         return words[value]
 
     def _names(self, key: ScenarioKey, value: object) -> int:

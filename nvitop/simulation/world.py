@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from nvitop.api.libnvml._errors import GPU_IS_LOST, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS
-from nvitop.basics.toml import suggestion
+from nvitop.basics.toml import unknown
 from nvitop.platforms.kernel import renew_in_child
 from nvitop.simulation.abi import DriverError
 from nvitop.simulation.scenario import Fault, Gpu, Mig, ProcessSpec, Scenario, Signal, Value
@@ -57,8 +57,7 @@ class Faults:
         """Add a fault for all functions that it names. Raises ValueError if it names none."""
         names = fnmatch.filter(self._functions, fault.call)
         if not names:
-            hint = suggestion(fault.call, self._functions)
-            raise ValueError(f'the simulated driver has no function {fault.call!r}{hint}')
+            raise ValueError(unknown('function', fault.call, self._functions))
         rule = FaultRule(fault)
         with self._lock:
             if fault.hang and self._released.is_set():

@@ -91,7 +91,6 @@ def test_devices_are_separated_by_spaces_or_commas(option: str) -> None:
         ('--readonly --no-readonly', {'readonly': False}),
         ('--force-color', {'force_color': True}),
         ('--light', {'theme': 'light'}),
-        ('--light --no-light', {'theme': 'dark'}),
         ('--colorful --gpu-util-thresh 10 75 --mem-util-thresh 1 99', {}),
         ('--only 1:0 GPU-6f1a MIG-6f1a', {'only': ('1:0', 'GPU-6f1a', 'MIG-6f1a')}),
         ('-ov', {'only_visible': True}),

@@ -55,8 +55,8 @@ def test_settings(text: str, layer: dict[str, object]) -> None:
     ('text', 'line', 'words'),
     [
         ('# first\nmoed = "full"', 2, "unknown key 'moed'; did you mean 'mode'?"),
-        ('zzzzz = 1', 1, 'known keys: mode, interval'),
-        ('mode = "wide"', 1, 'one of auto, full, compact'),
+        ('zzzzz = 1', 1, "unknown key 'zzzzz'; use mode, interval"),
+        ('mode = "wide"', 1, "mode: unknown word 'wide'; use auto, full, compact"),
         ('\n\ninterval = 0.1', 3, 'from 0.25 to 1000000 seconds'),
         ('interval = true', 1, 'a number of seconds'),
         ('readonly = "yes"', 1, 'true or false'),
@@ -65,7 +65,7 @@ def test_settings(text: str, layer: dict[str, object]) -> None:
         ('columns = []', 1, 'at least one of pid, user'),
         ('keys = 3', 1, 'must be a table'),
         ('[keys]\n\nqiut = "x"', 3, "unknown action 'qiut'; did you mean 'quit'?"),
-        ('[keys]\nquit = ["Escape"]', 2, 'quit must be a list of keys as shown in the help'),
+        ('[keys]\nquit = ["Escape"]', 2, 'quit: must be a list of keys as shown in the help'),
         ('[keys]\nquit = 1', 2, 'list of keys'),
         ('[keys]\nquit = "a b c"', 2, 'list of keys'),
     ],
@@ -138,7 +138,7 @@ def test_ignored_parts_of_variables_are_named() -> None:
     known = 'auto, full, compact, colorful, plain, light, dark, readonly'
     assert parse_environment(wrong)[1] == [
         "NVITOP_MONITOR_MODE: unknown word 'ful'; did you mean 'full'?",
-        f"NVITOP_MONITOR_MODE: unknown word 'xy'; expected {known}",
+        f"NVITOP_MONITOR_MODE: unknown word 'xy'; use {known}",
         'NVITOP_MONITOR_MODE: auto and full exclude each other',
     ]
 

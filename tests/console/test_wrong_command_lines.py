@@ -19,7 +19,7 @@ nvitop --config bad.toml -1               bad.toml:1: not valid TOML
 nvitop --config . -1                      cannot be read
 nvitop --config wrong.toml -1             wrong.toml:1: unknown key 'them'; did you mean 'theme'?
 nvitop help nosuch                        unknown command 'nosuch'; run nvitop --help for a list
-nvitop top                                run nvitop (without a command)
+nvitop dmon                               run nvitop query --gpu
 nvitop -x                                 use nvitop query --all --format=json
 nvitop query -q -x                        use --all --format=json
 nvitop --intervall 2                      unknown option '--intervall'; did you mean '--interval'?
@@ -28,7 +28,7 @@ nvitop -1 query                           'query' must be the first argument
 nvitop run --wait abc true                --wait: must be a duration
 nvisel -G 200                             must be a whole number from 0 to 100
 nvitop --interval 0                       --interval: must be from 0.25
-nvitop --columns pid,usr -1               not 'usr'; did you mean 'user'?
+nvitop --columns pid,usr -1               --columns: unknown word 'usr'; did you mean 'user'?
 nvitop -o x                               --id: expected an index
 nvitop -o 9 -1                            unknown device '9': this machine has GPUs 0 to 7
 nvitop -o 0:1 -1                          GPU 0 has no MIG devices
@@ -37,7 +37,9 @@ nvitop query --gpu memory.usd             did you mean 'memory.used'
 nvitop query --gpu ''                     no field given
 nvitop query --format xml                 unknown format 'xml'; use csv
 nvitop query --format csv,nouint          unknown format 'nouint'; did you mean 'nounits'?
-nvitop query --ssh gpu07                  '--ssh' must be the first argument
+nvitop query --ssh gpu07                  run it there: ssh HOST nvitop query ...
+nvitop --theme drak                       --theme: unknown value 'drak'; did you mean 'dark'?
+nvitop --theme x                          --theme: unknown value 'x'; use auto, dark, light
 nvitop record --demo x.db                 nvitop record --demo -o x.db
 nvitop record x.csv                       'nvitop replay FILE --export csv' makes a table
 nvitop replay --processes x.db            --processes needs --export csv, without --events

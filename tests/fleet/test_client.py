@@ -279,7 +279,7 @@ def test_logins_come_from_the_url_and_a_file_of_headers(
 def test_wrong_settings_are_explained() -> None:
     with pytest.raises(SettingsError, match="unknown key 'mach'; did you mean 'match'"):
         from_table({'mach': ''})
-    with pytest.raises(SettingsError, match="unknown key 'xyz'; known keys: url, match, "):
+    with pytest.raises(SettingsError, match="unknown key 'xyz'; use url, match, "):
         from_table({'xyz': ''})
     with pytest.raises(SettingsError, match='expected http://HOST:PORT'):
         make_settings({'url': 'ftp://x'})

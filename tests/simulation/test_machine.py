@@ -234,7 +234,7 @@ def test_unknown_functions_codes_and_gpus_are_explained() -> None:
     calls: tuple[tuple[Callable[[], object], str], ...] = (
         (lambda: mig.fail('nvmlDeviceGetUtilizationRate', 1), f"did you mean '{name}'"),
         (lambda: mig.fail(name, 'GPU_LOST'), "code 'GPU_LOST'; did you mean 'GPU_IS_LOST'"),
-        (lambda: mig.fail(name, 'LOST'), 'expected one of .*, GPU_IS_LOST,'),
+        (lambda: mig.fail(name, 'LOST'), 'use .*, GPU_IS_LOST,'),
         (lambda: mig.fail(name, 'NVML_ERROR_UNKNOWN', gpu=4), 'no GPU 4; the machine has 4, from'),
         (lambda: mig.delay(name, 1, gpu=-1), 'no GPU -1'),
         (lambda: mig.hang(name, gpu=(0, 9)), r'no MIG device \(0, 9\); GPU 0 has \(0, 0\), '),
@@ -243,7 +243,7 @@ def test_unknown_functions_codes_and_gpus_are_explained() -> None:
         (lambda: mig.grow(3, gpu=12), 'no GPU 12'),
         (
             lambda: mig.set(temprature=1),
-            "^Machine.set: temprature: unknown key; did you mean 'temp",
+            "^Machine.set: temprature: unknown key 'temprature'; did you mean 'temp",
         ),
         (lambda: mig.hide('nvmlNo*'), 'no function'),
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from nvitop.api import libnvml
 from nvitop.api.libnvml import NVMLError
 from nvitop.basics.text import printable
-from nvitop.basics.toml import suggestion
+from nvitop.basics.toml import unknown
 from nvitop.compat.pynvml_smi.fields import (
     FIELDS,
     HELP,
@@ -168,11 +168,11 @@ def parse_filter(filter: Filter, *, strict: bool = False) -> frozenset[int]:
 
 def _parse_names(text: str, *, strict: bool) -> set[int]:
     names = [name for name in (part.strip() for part in text.split(',')) if name]
-    unknown = [name for name in names if name not in NVSMI_QUERY_GPU]
-    if unknown and strict:
-        hint = suggestion(unknown[0], NVSMI_QUERY_GPU)
-        raise ValueError(f'unknown query name {unknown[0]!r}{hint}')
-    return {NVSMI_QUERY_GPU[name] for name in names if name in NVSMI_QUERY_GPU}
+    found = [name for name in names if name in NVSMI_QUERY_GPU]
+    if strict and len(found) < len(names):
+        name = next(name for name in names if name not in found)
+        raise ValueError(unknown('query name', name, NVSMI_QUERY_GPU))
+    return {NVSMI_QUERY_GPU[name] for name in found}
 
 
 def read_tree(numbers: frozenset[int], *, raises: bool = False) -> Tree:
