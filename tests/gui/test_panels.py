@@ -24,13 +24,13 @@ from nvitop.gui.render.theme import PLAIN, Role, Style
 from nvitop.gui.state.app_state import AppState, ListPosition
 from nvitop.gui.state.events import Resized
 from nvitop.gui.state.lists import panel_rows, process_lines, relist
-from nvitop.gui.state.process_rows import fold, group_by_job, job_key, list_widths, total_of
+from nvitop.gui.state.process_rows import Line, fold, group_by_job, job_key, list_widths, total_of
 from nvitop.gui.view.charts import Ruler
 from nvitop.gui.view.frame import draw_frame
 from nvitop.gui.view.panels import device
 from nvitop.gui.view.panels.device import DeviceView, draw_devices
 from nvitop.gui.view.panels.device_full import draw_full_devices
-from nvitop.gui.view.panels.process import Limits, ProcessView, draw_processes, line_columns
+from nvitop.gui.view.panels.process import Limits, ProcessView, draw_processes
 from nvitop.gui.view.text import draw_mono_bars
 from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.history import History
@@ -509,11 +509,11 @@ def test_zombie_leaves_the_name_of_its_job_and_of_the_others_short() -> None:
     assert '  python3 train.py --bf16 --rank 1 ' in heading
 
 
-def test_column_of_a_job_has_what_its_processes_share_or_a_text_of_its_own() -> None:
+def test_job_shows_the_oldest_start_and_the_time_that_its_processes_share() -> None:
     sample, rows = ranks()
     ages = [row._replace(running_time_seconds=60.0 * row.key.pid) for row in rows]
     ages = [row._replace(key=row.key._replace(start_time=1e9 + row.key.pid)) for row in ages]
-    oldest = COLUMNS_BY_NAME['start'].text(ages[3], 12)
+    oldest = COLUMNS_BY_NAME['start'].text(Line(ages[3]), 12)
     shown = process_panel(sample._replace(processes=tuple(ages)), 120, ('gpu', 'start', 'command'))
     assert f'▾ 0-3 {oldest:>12}  ' in shown.lines()[2]
     # Times are left out only if all processes have that of the job.
@@ -521,11 +521,6 @@ def test_column_of_a_job_has_what_its_processes_share_or_a_text_of_its_own() -> 
         aged = [row._replace(running_time_seconds=3600.0 * n) for row, n in zip(rows, times)]
         shown = process_panel(sample._replace(processes=tuple(aged)), 120, ('gpu', 'time'))
         assert re.findall(r'\d+h', '\n'.join(shown.lines())) == expected
-    (job,) = [block[0] for block in group_by_job(rows, Sort()) if block[0].is_job]
-    for name, text in (('pid', ''), ('start_time', f'{rows[0].key.start_time}')):
-        new = Column('new', '', (9,), '', lambda row, _, name=name: str(getattr(row.key, name)))
-        (column,) = line_columns([new], [job], sample, ProcessView())
-        assert column.text(job, 9) == text
 
 
 def test_job_is_named_before_its_command_if_its_column_has_no_room() -> None:
@@ -547,7 +542,7 @@ def test_only_the_name_of_the_own_user_is_bold() -> None:
 def test_sums_of_a_job_are_unknown_if_a_part_is_and_limited_to_a_whole_device() -> None:
     device = gpu(0, 'A')
     one = process(device, 1, 'x', gpu_sm_utilization_percent=80, host_memory_bytes=GIB)
-    one = one._replace(gpu_idle_seconds=900.0, is_own=True, is_outdated=True)
+    one = one._replace(gpu_idle_seconds=900.0, is_own=True, is_outdated=True, gpu_instance_id=7)
     two = one._replace(
         key=one.key._replace(pid=2),
         is_own=False,
@@ -560,6 +555,7 @@ def test_sums_of_a_job_are_unknown_if_a_part_is_and_limited_to_a_whole_device() 
     assert (total.gpu_sm_utilization_percent, total.gpu_memory_bytes) == (90, 30 * GIB)
     assert (total.host_memory_bytes, total.running_time_seconds) == (2 * GIB, 9e9)
     assert (total.gpu_idle_seconds, total.gpu_memory_percent) == (0.0, None)
+    assert total.gpu_instance_id is None  # not a sum
     assert not total.is_own
     assert not total.is_outdated
     unknown = one._replace(gpu_idle_seconds=None, gpu_memory_bytes=None, cpu_percent=None)

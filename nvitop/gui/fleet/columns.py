@@ -9,10 +9,10 @@ from nvitop.basics.units import GiB
 from nvitop.fleet.lists import HostGpu, names_text, problems_of
 from nvitop.fleet.types import FleetFinding, FleetGpu, FleetHost, worst
 from nvitop.gui.model.format import NOT_AVAILABLE
-from nvitop.gui.model.table import Column
+from nvitop.gui.model.table import Column, Content
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
 from nvitop.gui.render.width import clip, safe
-from nvitop.gui.view.table import Content, plain_text
+from nvitop.gui.view.table import plain_text
 from nvitop.gui.view.text import severity_sign
 
 _UTILIZATION, _HELD = Style(Role.UTILIZATION), Style(Role.HELD)

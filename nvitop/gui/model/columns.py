@@ -12,91 +12,106 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 from nvitop.basics.units import NA
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.model.table import CLASSIC, Column, Placed, place
+from nvitop.gui.model.table import CLASSIC, Column, Content, Placed, place
 from nvitop.gui.render.buffer import Cells
-from nvitop.gui.render.theme import DIM
+from nvitop.gui.render.theme import DIM, OWN, PLAIN, WARNING
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 if TYPE_CHECKING:
     from nvitop.owner.types import Owner
 
-_Text = Callable[[ProcessSample, int], str]
-
 #: Text of a value that a device reported before it stopped responding.
 _UNKNOWN = '?'
 
 
-def _of_device(text_of: _Text) -> _Text:
+def _of_device(text_of: Callable[[Any], str]) -> Callable[[Any, int], str]:
     """Format a value of the device, which is unknown if it no longer lists the process."""
-    return lambda process, width: _UNKNOWN if process.is_outdated else text_of(process, width)
+    return lambda row, _: _UNKNOWN if row.process.is_outdated else text_of(row)
 
 
-def _command(process: ProcessSample | HostProcessSample, _: int = 0) -> str:
+def _amber_if_held(text_of: Callable[[Any, int], str]) -> Callable[[Any, int], Content]:
+    """Mark values of processes that hold memory without using it."""
+    return lambda row, width: ((text_of(row, width), WARNING if row.holds_idle_memory else PLAIN),)
+
+
+def _once(column: Column) -> Column:
+    """Return a column in which processes leave out what the line of their job shows."""
+    return column._replace(
+        text=lambda row, width: '' if column.name in row.shown_above else column.text(row, width)
+    )
+
+
+def command_text(process: ProcessSample | HostProcessSample) -> str:
     return fmt.format_command(process.command, process.status, name=process.name)
 
 
-def _summed(column: Column) -> Column:
-    """Return a column whose text of a job is that of the sum, mean or maximum over its processes."""
-    return column._replace(job_text=lambda job, width: column.text(job.total, width))
+def _user(row: Any, width: int) -> Content:
+    name = fmt.format_user(row.process.username, width)
+    return ((name, OWN),) if row.is_own else name
 
 
-def _job_owner(job: Any, _: int) -> str:
-    return safe(job.key[1]) or (owner_text(job.total) if job.has_one_owner else '')
+def _owner(row: Any, _: int) -> str:
+    if not row.is_job:
+        return owner_text(row.process)
+    return safe(row.job.key[1]) or (owner_text(row.process) if row.job.has_one_owner else '')
 
 
-def _start(process: ProcessSample, _: int = 0) -> str:
+def _gpu_memory(row: Any) -> str:
+    """Return the memory of a process, which the driver does not know with the WDDM of Windows."""
+    size = row.process.gpu_memory_bytes
+    return 'WDDM' if size is None and row.has_wddm else fmt.format_gib_count(size)
+
+
+def _start(row: Any, _: int) -> str:
+    process = max(row.processes, key=lambda process: process.running_time_seconds or 0.0)
     return fmt.format_start(process.key.start_time, process.running_time_seconds)
-
-
-def _job_start(job: Any, _: int) -> str:
-    return _start(max(job.processes, key=lambda process: process.running_time_seconds or 0.0))
 
 
 #: Meaning of the letters in the type column.
 TYPES = 'C compute, G graphics, X both, M MPS client'
 
 # fmt: off
-#: Columns of the process panel. Text: of a :class:`ProcessSample`, for the width.
+#: Columns of the process panel. Text: of a :class:`~nvitop.gui.state.process_rows.Line`, for the width.
 COLUMNS: tuple[Column, ...] = (
-    Column('gpu', 'GPU', (3,), 'GPU index (GPU:MIG)', lambda row, _: row.key.device.label,
-           order='natural', source='NVML index, PCI bus order', job_text=lambda job, _: job.labels),
-    Column('user', 'USER', (7, 16), 'user who runs it', lambda row, _: fmt.format_user(row.username),
-           align='<', order='username', rank=1, source='psutil `username`'),
-    Column('owner', 'JOB', (10, 16, 24, 40), 'job, pod, container, unit or session that it belongs to', lambda row, _: owner_text(row),
-           align='<', gap=2, order='owner', rank=6, source='`/proc/PID/cgroup`, see [Owners of processes](owners.md)', job_text=_job_owner),
-    Column('pid', 'PID', (7,), 'process ID', lambda row, _: str(row.key.pid),
-           order='pid', source='`nvmlDeviceGetComputeRunningProcesses`, `…Graphics…`, `…MPSCompute…`', job_text=lambda job, _: job.counted),
-    Column('type', '', (1,), f'use of the GPU: {TYPES}', lambda row, _: fmt.format_process_type(row.type),
-           align='<', rank=2, source='the lists that contain the process', job_text=lambda *_: ''),
-    _summed(Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory of the process', _of_device(lambda row, _: fmt.format_gib_count(row.gpu_memory_bytes)),
-           order='gpu_memory', unit='B', source='the same lists (`usedGpuMemory`)')),
-    _summed(Column('gpu_memory_percent', '%GPUMEM', (7,), 'GPU memory in percent of device memory', _of_device(lambda row, _: fmt.format_tenths(row.gpu_memory_percent)),
-           rank=11, unit='%', source='`MEM GiB` / `memory_total`')),
-    _summed(Column('idle', 'IDLE', (4,), 'time without use of the GPU, from 10 s; > means at least', _of_device(lambda row, _: fmt.format_idle_time(row.gpu_idle_seconds, is_longer=row.is_idle_longer)),
-           order='idle', rank=5, source='the last reading in which a value of `nvmlDeviceGetProcessUtilization` was not 0')),
-    _summed(Column('sm', '%SM', (3,), 'share of time its kernels were running', _of_device(lambda row, _: fmt.format_count(row.gpu_sm_utilization_percent)),
-           order='sm_utilization', unit='%', source='`nvmlDeviceGetProcessUtilization` (`smUtil`), average since the previous reading')),
-    _summed(Column('gmbw', '%BW', (3,), 'share of time it accessed GPU memory', _of_device(lambda row, _: fmt.format_count(row.gpu_memory_utilization_percent)),
-           order='gpu_memory_utilization', rank=8, unit='%', source='`nvmlDeviceGetProcessUtilization` (`memUtil`)')),
-    _summed(Column('encoder', '%ENC', (4,), 'utilization of the video encoder', _of_device(lambda row, _: fmt.format_count(row.gpu_encoder_utilization_percent)),
-           rank=7, unit='%', source='`nvmlDeviceGetProcessUtilization` (`encUtil`)')),
-    _summed(Column('decoder', '%DEC', (4,), 'utilization of the video decoder', _of_device(lambda row, _: fmt.format_count(row.gpu_decoder_utilization_percent)),
-           rank=9, unit='%', source='`nvmlDeviceGetProcessUtilization` (`decUtil`)')),
-    _summed(Column('cpu', '%CPU', (5,), 'CPU time, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.cpu_percent),
-           order='cpu_percent', rank=3, unit='% of a core', source='psutil `cpu_percent`')),
-    _summed(Column('memory', '%MEM', (5,), 'resident memory in percent of host memory', lambda row, _: fmt.format_tenths(row.memory_percent),
-           order='memory_percent', rank=10, unit='%', source='psutil `memory_percent`')),
-    _summed(Column('host_memory', 'HOST GiB', (8,), 'resident memory', lambda row, _: fmt.format_gib_count(row.host_memory_bytes),
-           rank=12, unit='B', source='psutil `memory_info().rss`')),
+    Column('gpu', 'GPU', (3,), 'GPU index (GPU:MIG)', lambda row, _: row.labels,
+           order='natural', source='NVML index, PCI bus order'),
+    _once(Column('user', 'USER', (7, 16), 'user who runs it', _user,
+           align='<', order='username', rank=1, source='psutil `username`')),
+    _once(Column('owner', 'JOB', (10, 16, 24, 40), 'job, pod, container, unit or session that it belongs to', _owner,
+           align='<', gap=2, order='owner', rank=6, source='`/proc/PID/cgroup`, see [Owners of processes](owners.md)')),
+    Column('pid', 'PID', (7,), 'process ID', lambda row, _: row.job.counted if row.is_job else str(row.process.key.pid),
+           order='pid', source='`nvmlDeviceGetComputeRunningProcesses`, `…Graphics…`, `…MPSCompute…`'),
+    Column('type', '', (1,), f'use of the GPU: {TYPES}', lambda row, _: '' if row.is_job else fmt.format_process_type(row.process.type),
+           align='<', rank=2, source='the lists that contain the process'),
+    Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory of the process', _amber_if_held(_of_device(_gpu_memory)),
+           order='gpu_memory', unit='B', source='the same lists (`usedGpuMemory`)'),
+    Column('gpu_memory_percent', '%GPUMEM', (7,), 'GPU memory in percent of device memory', _of_device(lambda row: fmt.format_tenths(row.process.gpu_memory_percent)),
+           rank=11, unit='%', source='`MEM GiB` / `memory_total`'),
+    Column('idle', 'IDLE', (4,), 'time without use of the GPU, from 10 s; > means at least', _amber_if_held(_of_device(lambda row: fmt.format_idle_time(row.process.gpu_idle_seconds, is_longer=row.process.is_idle_longer))),
+           order='idle', rank=5, source='the last reading in which a value of `nvmlDeviceGetProcessUtilization` was not 0'),
+    Column('sm', '%SM', (3,), 'share of time its kernels were running', _of_device(lambda row: fmt.format_count(row.process.gpu_sm_utilization_percent)),
+           order='sm_utilization', unit='%', source='`nvmlDeviceGetProcessUtilization` (`smUtil`), average since the previous reading'),
+    Column('gmbw', '%BW', (3,), 'share of time it accessed GPU memory', _of_device(lambda row: fmt.format_count(row.process.gpu_memory_utilization_percent)),
+           order='gpu_memory_utilization', rank=8, unit='%', source='`nvmlDeviceGetProcessUtilization` (`memUtil`)'),
+    Column('encoder', '%ENC', (4,), 'utilization of the video encoder', _of_device(lambda row: fmt.format_count(row.process.gpu_encoder_utilization_percent)),
+           rank=7, unit='%', source='`nvmlDeviceGetProcessUtilization` (`encUtil`)'),
+    Column('decoder', '%DEC', (4,), 'utilization of the video decoder', _of_device(lambda row: fmt.format_count(row.process.gpu_decoder_utilization_percent)),
+           rank=9, unit='%', source='`nvmlDeviceGetProcessUtilization` (`decUtil`)'),
+    Column('cpu', '%CPU', (5,), 'CPU time, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.process.cpu_percent),
+           order='cpu_percent', rank=3, unit='% of a core', source='psutil `cpu_percent`'),
+    Column('memory', '%MEM', (5,), 'resident memory in percent of host memory', lambda row, _: fmt.format_tenths(row.process.memory_percent),
+           order='memory_percent', rank=10, unit='%', source='psutil `memory_percent`'),
+    Column('host_memory', 'HOST GiB', (8,), 'resident memory', lambda row, _: fmt.format_gib_count(row.process.host_memory_bytes),
+           rank=12, unit='B', source='psutil `memory_info().rss`'),
     Column('start', 'START', (12,), 'when it was started', _start,
-           rank=13, source='psutil `create_time`', job_text=_job_start),
-    _summed(Column('time', 'TIME', (4,), 'running time', lambda row, _: fmt.format_age(row.running_time_seconds),
+           rank=13, source='psutil `create_time`'),
+    _once(Column('time', 'TIME', (4,), 'running time', lambda row, _: fmt.format_age(row.process.running_time_seconds),
            gap=2, order='time', rank=4, source='current time − psutil `create_time`')),
-    Column('command', 'COMMAND', (14, 20, 24, 0), 'command line', _command,
+    Column('command', 'COMMAND', (14, 20, 24, 0), 'command line', lambda row, _: row.command,
            align='<', gap=2, source='psutil `cmdline`, quoted for a shell'),
 )
-#: Columns of the tree. Text: of a line with a :class:`HostProcessSample`, for the width.
+#: Columns of the tree. Text: of a :class:`~nvitop.gui.state.process_rows.TreeRow`, for the width.
 TREE_COLUMNS: tuple[Column, ...] = (
     Column('pid', 'PID', (7,), 'process ID', lambda row, _: str(row.process.pid),
            gap=0, source='psutil `pids`, `ppid`'),
@@ -104,9 +119,9 @@ TREE_COLUMNS: tuple[Column, ...] = (
            align='<', rank=2, source='psutil `username`'),
     Column('device', 'GPU', (6,), 'GPUs of the process; Host if none', lambda row, _: devices_text(row.process.devices) if row.process.devices else (('Host', DIM),),
            align='<', source='the process lists of each GPU'),
-    Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory on all of its GPUs', lambda *_: '',
+    Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory on all of its GPUs', lambda row, _: fmt.format_gib_count(row.total.gpu_memory_bytes) if row.total else '',
            rank=1, unit='B', source='sum of `MEM GiB`'),
-    Column('sm', '%SM', (4,), 'time that its kernels ran, in percent; mean of its GPUs', lambda *_: '',
+    Column('sm', '%SM', (4,), 'time that its kernels ran, in percent; mean of its GPUs', lambda row, _: fmt.format_count(row.total.gpu_sm_utilization_percent) if row.total else '',
            rank=1, unit='%', source='mean of `%SM`'),
     Column('threads', 'THREADS', (7,), 'number of its threads', lambda row, _: fmt.format_count(row.process.thread_count),
            rank=6, unit='count', source='psutil `num_threads`'),
@@ -116,7 +131,7 @@ TREE_COLUMNS: tuple[Column, ...] = (
            rank=5, unit='%', source='psutil `memory_percent`'),
     Column('time', 'TIME', (4,), 'running time', lambda row, _: fmt.format_age(row.process.running_time_seconds),
            gap=2, rank=4, source='current time − psutil `create_time`'),
-    Column('command', 'COMMAND', (30, 0), 'command line, indented below the parent', lambda row, _: _command(row.process),
+    Column('command', 'COMMAND', (30, 0), 'command line, indented below the parent', lambda row, _: row.command,
            align='<', gap=2, source='psutil `cmdline`, quoted for a shell'),
 )
 # fmt: on
@@ -150,16 +165,6 @@ def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
     if processes and all(p.owner is not None and p.owner.is_plain for p in processes):
         widths['owner'] = 0
     return widths
-
-
-def columns_without_values(processes: Sequence[ProcessSample]) -> list[str]:
-    """Return the columns that may be left out in which no process has a value."""
-    return [
-        column.name
-        for column in COLUMNS
-        if column.rank
-        and all(column.text(process, column.sizes[0]) == fmt.NOT_AVAILABLE for process in processes)
-    ]
 
 
 def owner_text(process: ProcessSample) -> str:

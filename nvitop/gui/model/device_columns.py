@@ -107,7 +107,7 @@ def _memory_bar(row: GpuRow, width: int, *, is_alone: bool = False) -> Pieces:
 def _memory(row: GpuRow, width: int) -> Pieces:
     used, total = row.device.memory_used_bytes, row.device.info.memory_total_bytes
     if used is None:
-        return ((fmt.NOT_AVAILABLE, DIM),)
+        return ((fmt.NOT_AVAILABLE, PLAIN),)
     if row.is_others_memory:
         return (('shared', DIM),)
     text = f'{used / GiB:.1f}'
@@ -139,7 +139,7 @@ def _temperature(row: GpuRow, width: int) -> Pieces:
 def _power(row: GpuRow, width: int) -> Pieces:
     usage, limit = row.device.power_usage_mw, row.device.power_limit_mw
     if usage is None:
-        return ((fmt.NOT_AVAILABLE, DIM),)
+        return ((fmt.NOT_AVAILABLE, PLAIN),)
     text = f'{usage / 1000:.0f}'
     bound = f'{limit / 1000:.0f}' if limit else ''
     if not bound or 2 * len(bound) + len('/ W') > width:
@@ -152,8 +152,6 @@ def _clock(row: GpuRow, _: int) -> Pieces:
 
 
 def _value(text: str, unit: str = '') -> Pieces:
-    if text == fmt.NOT_AVAILABLE:
-        return ((text, DIM),)
     if unit and text.endswith(unit):
         return ((text[: -len(unit)], PLAIN), (unit, DIM))
     return ((text, PLAIN),)

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence, Union
 
 from nvitop.gui.render.buffer import Cells
-from nvitop.gui.render.theme import PLAIN, Style
+from nvitop.gui.render.theme import PLAIN, Pieces, Style
 from nvitop.gui.render.width import cell_width
 
 #: Minimum widths of the screen: for anything but a message (one short row per GPU and process), for
@@ -19,6 +19,10 @@ def inside(width: int) -> Cells:
     return Cells(3, width - 5) if width >= CLASSIC else Cells(2, width - 4)
 
 
+#: What is in a cell: a text, or pieces with styles of their own.
+Content = Union[str, Pieces]
+
+
 class Column(NamedTuple):
     """A column of a list."""
 
@@ -29,9 +33,8 @@ class Column(NamedTuple):
     sizes: tuple[int, ...]
     #: One line of help: meaning and unit.
     help: str
-    #: Makes the text of a cell, safe to draw: a string, or pieces with their styles. The table
-    #: documents the arguments.
-    text: Callable[..., Any]
+    #: Makes the content of a cell, safe to draw, of a row and the width. The table documents its rows.
+    text: Callable[[Any, int], Content]
     #: ``'>'``, or ``'<'`` for text.
     align: str = '>'
     #: Empty cells before the column.
@@ -44,9 +47,6 @@ class Column(NamedTuple):
     unit: str = ''
     source: str = ''
     metrics: tuple[str, ...] = ()
-    #: Text of a job, from its processes and their sums (``Group``), in the process panel. ``None``:
-    #: the text that all its processes share, if they do.
-    job_text: Callable[..., Any] | None = None
 
 
 class Placed(NamedTuple):

@@ -7,10 +7,10 @@ from typing import Any, Callable, Collection, Iterable, Mapping, Sequence
 
 from nvitop.basics.text import contains
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
-from nvitop.gui.model.columns import TREE_COLUMNS, columns_without_values
+from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS
 from nvitop.gui.model.device_columns import device_widths
 from nvitop.gui.model.device_rows import device_rows, is_on, unknown_among
-from nvitop.gui.model.format import devices_text
+from nvitop.gui.model.format import NOT_AVAILABLE, devices_text
 from nvitop.gui.model.main_rows import MainRows, main_rows
 from nvitop.gui.model.table import Placed, place
 from nvitop.gui.render.buffer import Cells
@@ -139,7 +139,7 @@ def _with_widths(
     widths_of = state.query, state.main.selected_device if state.main.shows_page else None
     widths = process_rows.list_widths(listed, blocks)
     if _lacks_host(state):
-        widths.update(dict.fromkeys(columns_without_values(state.shown_sample.processes), 0))
+        widths.update(dict.fromkeys(_columns_without_values(state.shown_sample.processes), 0))
     before = state.widths if widths_of == state.widths_of else {}
     return state._replace(widths=_widest(before, widths), widths_of=widths_of)
 
@@ -153,6 +153,17 @@ def _widest(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]
         name: max(width, before.get(name, 0)) if width or before.get(name, 0) > _HEADING else 0
         for name, width in now.items()
     }
+
+
+def _columns_without_values(processes: Sequence[ProcessSample]) -> list[str]:
+    """Return the columns that may be left out in which no process has a value."""
+    lines = [process_rows.Line(process) for process in processes]
+    return [
+        column.name
+        for column in COLUMNS
+        if column.rank
+        and all(column.text(line, column.sizes[0]) == NOT_AVAILABLE for line in lines)
+    ]
 
 
 def _drop_selection(state: AppState, screen: Screen, keys: Collection[object]) -> AppState:
@@ -220,7 +231,9 @@ def list_tree(state: AppState) -> tuple[process_rows.TreeRow, ...]:
         processes = _with_ancestors(
             processes, lambda process: process_filter.matches_host_process(process, query, uses)
         )
-    return process_rows.build_tree(processes)
+    totals = {key: process_rows.total_of(rows) for key, rows in uses_of_devices(state).items()}
+    tree = process_rows.build_tree(processes)
+    return tuple(row._replace(total=totals.get(row.key)) for row in tree)
 
 
 def _with_ancestors(
@@ -278,6 +291,9 @@ def listed_users(state: AppState) -> tuple[process_rows.Group, ...]:
                 for name, t in times.items()
             )
             users = (*users, *(user for user in absent if any(user.gpu_times or ())))
+    if not state.sums_by_owner:
+        own = state.shown_sample.host.username
+        users = tuple(user._replace(is_own=user.name == own is not None) for user in users)
     users = sorted_lines(state, Screen.USERS, users)
     # Time without a known user is below all users.
     return tuple(sorted(users, key=lambda user: not (user.name or user.processes)))

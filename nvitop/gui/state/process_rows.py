@@ -7,10 +7,11 @@ from typing import Any, Callable, Collection, Iterable, NamedTuple, Sequence, Tu
 
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.columns import column_widths
-from nvitop.gui.model.format import join_labels
+from nvitop.gui.model.format import format_age, join_labels
+from nvitop.gui.model.table import Content
 from nvitop.gui.state.orders import ORDERS_BY_NAME, in_order
 from nvitop.gui.state.process_filter import NO_DEVICE
-from nvitop.health.states import is_idle_holder
+from nvitop.health.states import WASTED_BYTES, is_idle_holder
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 
 
@@ -22,6 +23,10 @@ class TreeRow(NamedTuple):
     prefix: str
     #: Number of ancestors among the lines.
     depth: int
+    #: The sums over its devices; ``None`` if it is on none.
+    total: ProcessSample | None = None
+    #: The command, with its branches, as it is drawn.
+    command: Content = ''
 
     @property
     def key(self) -> tuple[int, float]:
@@ -87,10 +92,12 @@ class Group(NamedTuple):
 
     key: JobKey
     processes: tuple[ProcessSample, ...]
-    #: Sums over the processes, with the key and the command of the first one.
+    #: Sums over the processes, with the key, user and owner of the first one.
     total: ProcessSample
     #: Seconds × GPUs used and held idle; ``None``: unknown.
     gpu_times: tuple[float, float] | None = None
+    #: Whether it is the user of the program.
+    is_own: bool = False
 
     @property
     def name(self) -> str | None:
@@ -165,7 +172,7 @@ def job_key(process: ProcessSample) -> JobKey:
 
 
 class Line(NamedTuple):
-    """A line of the list of processes."""
+    """A line of the list of processes, with what its columns show."""
 
     #: A process, or the sums of a job.
     process: ProcessSample
@@ -174,6 +181,14 @@ class Line(NamedTuple):
     is_job: bool = False
     #: Whether the processes of the job are hidden.
     is_folded: bool = False
+    #: Columns of a process that the line of its job shows for all.
+    shown_above: Collection[str] = ()
+    # Set when it is drawn, the others when it is listed.
+    #: The command, or what differs from those of the same job, cut to its column.
+    command: str = ''
+    is_own: bool = False
+    #: Whether the driver does not know the memory of processes, as in the WDDM of Windows.
+    has_wddm: bool = False
 
     @property
     def key(self) -> ProcessKey | JobKey:
@@ -183,15 +198,31 @@ class Line(NamedTuple):
     def processes(self) -> tuple[ProcessSample, ...]:
         return self.job.processes if self.is_job and self.job is not None else (self.process,)
 
+    @property
+    def labels(self) -> str:
+        devices = {process.key.device for process in self.processes}
+        return join_labels(key.label for key in sorted(devices))
+
+    @property
+    def holds_idle_memory(self) -> bool:
+        memory = self.process.gpu_memory_bytes or 0
+        return is_idle_holder(self.process) and memory >= WASTED_BYTES
+
+
+def _lines_of(job: Group) -> tuple[Line, ...]:
+    """Return the line of a job and those of its processes, or one line if there is only one."""
+    if len(job.processes) == 1:
+        return (Line(job.processes[0]),)
+    shown = {'user', *(['owner'] if job.has_one_owner else [])}
+    if len({format_age(process.running_time_seconds) for process in job.processes}) == 1:
+        shown.add('time')
+    members = (Line(process, job, shown_above=shown) for process in job.processes)
+    return (Line(job.total, job, is_job=True), *members)
+
 
 def group_by_job(processes: Sequence[ProcessSample], sort: Sort) -> tuple[tuple[Line, ...], ...]:
     """Return the lines of each job, unfolded, in the order of the list; a single process is one line."""
-    blocks = [
-        (Line(job.total, job, is_job=True), *(Line(process, job) for process in job.processes))
-        if len(job.processes) > 1
-        else (Line(job.processes[0]),)
-        for job in group_by(processes, job_key)
-    ]
+    blocks = [_lines_of(job) for job in group_by(processes, job_key)]
     order = ORDERS_BY_NAME[sort.order]
     value_of = order.value
     assert value_of is not None
@@ -233,12 +264,14 @@ def total_of(processes: Sequence[ProcessSample]) -> ProcessSample:
     times = [p.running_time_seconds for p in hosts if p.running_time_seconds is not None]
     values: dict[str, Any] = {field: _mean_over_devices(processes, field) for field in _MEANS}
     values.update((field, _sum(getattr(p, field) for p in hosts)) for field in _SUMS)
-    return first._replace(
+    return ProcessSample(
+        first.key,
+        username=first.username,
+        owner=first.owner,
         status=first.status if len({process.status for process in processes}) == 1 else 'running',
         is_own=all(process.is_own for process in processes),
         is_outdated=all(process.is_outdated for process in processes),
         gpu_memory_bytes=_sum(process.gpu_memory_bytes for process in processes),
-        gpu_memory_percent=None,
         running_time_seconds=max(times, default=None),
         # A job is as idle as the process that used its device last.
         gpu_idle_seconds=None if len(idle) < len(processes) else min(idle, default=None),

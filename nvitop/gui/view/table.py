@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from nvitop.gui.model.format import NOT_AVAILABLE
-from nvitop.gui.model.table import Column, Placed, place
+from nvitop.gui.model.table import Column, Content, Placed, place
 from nvitop.gui.render.buffer import Buffer, Cells, Rect
-from nvitop.gui.render.theme import DIM, HEADING, PLAIN, Pieces, Role, Style
-from nvitop.gui.render.width import cell_width, clip
+from nvitop.gui.render.theme import HEADING, PLAIN, Role, Style
+from nvitop.gui.render.width import cell_width, clip, cut
+from nvitop.gui.view.text import draw_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: The text of a cell: in the style of its row, or pieces with styles of their own.
-Content = Union[str, Pieces]
 SORTED = HEADING._replace(bold=True, underline=True)
 
 
@@ -24,20 +22,18 @@ def plain_text(content: Content) -> str:
 
 
 def draw_cell(buf: Buffer, y: int, placed: Placed, content: Content, style: Style) -> None:
-    """Write the content of a cell of a column, cut to its width."""
-    if not content:
-        return
+    """Write the content of a cell of a column, cut to its width.
+
+    Pieces keep their own styles only in a row of plain style.
+    """
     column, x, width = placed.column, placed.x, placed.width
-    if isinstance(content, str):
-        content = ((clip(content, width), style),)
-    cells = sum([cell_width(text) for text, _ in content])
+    pieces = ((clip(content, width), style),) if isinstance(content, str) else content
     end = x + width
     if column.align == '>':
-        x = max(x, end - cells)
-    for text, piece in content:
-        is_unknown = text.strip() == NOT_AVAILABLE and style == PLAIN
-        shown = DIM if is_unknown else piece
-        x += buf.write(x, y, text, shown, width=max(0, end - x))
+        x = max(x, end - sum([cell_width(text) for text, _ in pieces]))
+    for text, piece in pieces:
+        shown = cut(text, 0, max(0, end - x))
+        x += draw_text(buf, x, y, shown, piece if style == PLAIN else style)
 
 
 def draw_headings(
@@ -76,18 +72,27 @@ def draw_table(
     ``text`` of a column gets the row and the width of the column. The row of the ``cursor`` is a bar.
     """
     shown = rows[first : first + max(0, area.height - 1)]
-    # The widest text of columns that grow, at most their own widest size.
-    widths = {
-        column.name: max(cell_width(column.title), widest(column, rows))
-        for column in columns
-        if len(column.sizes) > 1 and column.sizes[-1]
-    }
-    placed = place(columns, Cells(area.x, area.width), {**widths, **(wanted or {})})
+    placed = place_for(rows, columns, Cells(area.x, area.width), wanted)
     marked = None if cursor is None else cursor - first
     draw_placed(
         buf, area, placed, shown, style_of=style_of, cursor=marked, order=order, arrow=arrow
     )
     return placed
+
+
+def place_for(
+    rows: Sequence[Any],
+    columns: Sequence[Column],
+    cells: Cells,
+    wanted: Mapping[str, int] | None = None,
+) -> tuple[Placed, ...]:
+    """Place columns. Those that grow are as wide as their widest text, at most their widest size."""
+    widths = {
+        column.name: max(cell_width(column.title), widest(column, rows))
+        for column in columns
+        if len(column.sizes) > 1 and column.sizes[-1]
+    }
+    return place(columns, cells, {**widths, **(wanted or {})})
 
 
 def draw_placed(

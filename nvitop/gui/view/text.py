@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Iterable, Sequence
 
 from nvitop.gui.model.format import EIGHTHS, NOT_AVAILABLE, WHOLE
@@ -11,18 +12,15 @@ from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import BADGE, ERROR, HEADING, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, wrap
 
+_NOT_AVAILABLE = re.compile(f'({NOT_AVAILABLE})')
+
 
 def draw_text(buf: Buffer, x: int, y: int, text: str, style: Style = PLAIN) -> int:
     """Write text, with each ``N/A`` in it dim; return the number of cells used."""
-    if NOT_AVAILABLE not in text:
-        return buf.write(x, y, text, style)
     start = x
     dim = style._replace(role=Role.DIM, bold=False)
-    for i, piece in enumerate(text.split(NOT_AVAILABLE)):
-        if i:
-            x += buf.write(x, y, NOT_AVAILABLE, dim)
-        if piece:
-            x += buf.write(x, y, piece, style)
+    for part in _NOT_AVAILABLE.split(text):
+        x += buf.write(x, y, part, dim if part == NOT_AVAILABLE else style)
     return x - start
 
 

@@ -26,20 +26,9 @@ from nvitop.gui.model.device_columns import (
 )
 from nvitop.gui.model.device_rows import GpuRow, is_on, model_text, why_silent
 from nvitop.gui.model.main_rows import DEVICE_FRAME, FACT_LABEL, FACT_WIDTH, MainRows, lines_of
-from nvitop.gui.model.table import CLASSIC, Column, Item, Placed, inside, place
+from nvitop.gui.model.table import CLASSIC, Column, Content, Item, Placed, inside, place
 from nvitop.gui.render.buffer import Buffer, Cells, Rect
-from nvitop.gui.render.theme import (
-    DIM,
-    HEADING,
-    IDLE,
-    KEY,
-    PLAIN,
-    TITLE,
-    WARNING,
-    Pieces,
-    Role,
-    Style,
-)
+from nvitop.gui.render.theme import DIM, HEADING, IDLE, KEY, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.view.charts import (
     Ruler,
@@ -209,10 +198,9 @@ def _rounded(width: int, least: int = 0) -> int:
     return least if width <= least else -(-width // 4) * 4
 
 
-def _profile(row: GpuRow, width: int) -> Pieces:
+def _profile(row: GpuRow, width: int) -> Content:
     """Return the text of the column NAME if the title has the only product name."""
-    name: Pieces = DEVICE_COLUMNS_BY_NAME['name'].text(row, width)
-    return name if row.device.key.is_mig else ()
+    return DEVICE_COLUMNS_BY_NAME['name'].text(row, width) if row.device.key.is_mig else ''
 
 
 def _draw_times(buf: Buffer, area: Rect, view: DeviceView) -> None:

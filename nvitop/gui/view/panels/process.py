@@ -3,24 +3,22 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, AbstractSet, Mapping, NamedTuple, Sequence
 
 from nvitop.basics.text import contains
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ProcessFilter, Sort
-from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME, place_processes
+from nvitop.gui.model.columns import COLUMNS, command_text, place_processes
 from nvitop.gui.model.device_rows import unknown_devices
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.model.table import Column, Item, Placed, inside
+from nvitop.gui.model.table import Item, Placed, inside
 from nvitop.gui.render.buffer import Buffer, Rect
-from nvitop.gui.render.theme import DIM, KEY, OWN, PLAIN, TAGGED, TITLE, WARNING, Role, Style
+from nvitop.gui.render.theme import DIM, KEY, PLAIN, TAGGED, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
 from nvitop.gui.state.orders import is_descending
 from nvitop.gui.state.process_rows import JobKey, Line, common_words
-from nvitop.gui.view.table import Content, draw_placed
+from nvitop.gui.view.table import draw_placed
 from nvitop.gui.view.text import draw_border, draw_rule, draw_uprights
-from nvitop.health.states import HELD_SECONDS, WASTED_BYTES
 from nvitop.sampling.types import (
     PROCESSES,
     DeviceKey,
@@ -129,8 +127,8 @@ def _options_text(options: ProcessFilter) -> str:
     return safe(text) if is_short else 'the options'
 
 
-#: Marks the other rows of the selected process.
-_SAME_PROCESS = ('=', Style(Role.TEXT, bold=True, blink=True))
+#: Style of the mark of other rows of the selected process.
+_SAME_PROCESS = Style(Role.TEXT, bold=True, blink=True)
 #: Mark of a job whose processes are hidden or listed below.
 _FOLDED, _UNFOLDED = '▸', '▾'
 
@@ -171,27 +169,27 @@ def draw_processes(
     placed = place_processes(listed.columns, area.width, listed.widths)
     room = max(0, area.height - 3)
     first = max(0, min(listed.scroll_y, len(listed.lines) - room))
-    lines = listed.lines[first : first + room]
+    lines = drawn_lines(listed.lines[first : first + room], placed, sample, listed)
     title = _title(listed, first, len(lines), placed)
     unknown = unknown_note(sample)
     warnings = [Item(unknown, DIM if unknown == NO_LISTS else WARNING)] if unknown else []
     draw_border(buf, area.y, above, ends, title, [*warnings, *listed.notes])
     for y in range(area.y + 1, area.bottom - 1):
         draw_uprights(buf, y, ends)
+    for y, line in enumerate(lines, area.y + 2):
+        _draw_marks(buf, y, line, listed)
+        buf.hit(Rect(1, y, area.width - 2, 1), 'job' if line.is_job else 'process', line.key)
     if area.height > 1 and listed.total:
-        columns = line_columns([cell.column for cell in placed], lines, sample, listed)
         draw_placed(
             buf,
             area.inset(1, 1),
-            [cell._replace(column=column) for cell, column in zip(placed, columns)],
+            placed,
             lines,
-            style_of=lambda line: _line_style(line, listed),
+            style_of=lambda line: row_style(line.process, is_tagged=_is_tagged(line, listed)),
             cursor=next((i for i, line in enumerate(lines) if line.key == listed.selected), None),
             order='' if listed.is_report and listed.sort == Sort() else listed.sort.order,
             arrow=_arrow(listed.sort),
         )
-    for y, line in enumerate(lines, area.y + 2):
-        buf.hit(Rect(1, y, area.width - 2, 1), 'job' if line.is_job else 'process', line.key)
     if not listed.lines and area.height > 2:
         cells = inside(area.width)
         message = clip(empty_message(listed.total, listed.limits, sample), cells.width)
@@ -205,122 +203,69 @@ def _is_tagged(line: Line, listed: ProcessView) -> bool:
     return all(process.key in listed.tagged for process in line.processes)
 
 
-def _line_style(line: Line, listed: ProcessView) -> Style:
-    return row_style(line.process, is_tagged=_is_tagged(line, listed))
-
-
-def line_columns(
-    columns: Sequence[Column], lines: Sequence[Line], sample: Sample, listed: ProcessView
-) -> list[Column]:
-    """Return the columns with the texts of lines: the sums of jobs, and what differs among their processes."""
-    wddm = {device.key for device in sample.devices if device.current_driver_model == 'WDDM'}
-    names_jobs = not any(column.name == 'owner' for column in columns)
-
-    @functools.lru_cache(maxsize=None)
-    def commands(width: int) -> dict[object, str]:
-        return _commands(lines, width, listed, names_jobs=names_jobs)
-
-    @functools.lru_cache(maxsize=None)
-    def of_one_age(column: Column, width: int) -> set[ProcessKey]:
-        """Return the processes whose running time is that of all processes of their job."""
-        jobs = {line.job.key: line.job for line in lines if line.job is not None}
-        return {
-            process.key
-            for job in jobs.values()
-            if len({column.text(process, width) for process in job.processes}) == 1
-            for process in job.processes
-        }
-
-    def text(column: Column, line: Line, width: int) -> Content:
-        name, process = column.name, line.process
-        if name == 'marks':
-            return _marks(line, listed)
-        if name == 'command':
-            return clip_scrolled(commands(width)[line.key], listed.scroll_x, width)
-        if line.is_job:
-            content = _job_text(column, line, width)
-        elif _is_of_job(name, line):
-            return ''
-        else:
-            content = str(column.text(process, width))
-        if name == 'gpu_memory' and content == fmt.NOT_AVAILABLE and process.key.device in wddm:
-            return 'WDDM'
-        if name == 'time' and not line.is_job and line.key in of_one_age(column, width):
-            return ''
-        if _line_style(line, listed) != PLAIN:
-            return content
-        if name == 'user' and process.username and process.username == sample.host.username:
-            return ((clip(content, width), OWN),)
-        is_idle = (process.gpu_idle_seconds or 0) >= HELD_SECONDS
-        is_wasted = is_idle and (process.gpu_memory_bytes or 0) >= WASTED_BYTES
-        if name in ('idle', 'gpu_memory') and is_wasted:
-            return ((content, WARNING),)
-        return content
-
-    return [column._replace(text=functools.partial(text, column)) for column in columns]
-
-
-def _job_text(column: Column, line: Line, width: int) -> str:
-    assert line.job is not None
-    if column.job_text is not None:
-        return str(column.job_text(line.job, width))
-    texts = {str(column.text(process, width)) for process in line.processes}
-    return texts.pop() if len(texts) == 1 else ''
-
-
-def _is_of_job(name: str, line: Line) -> bool:
-    """Whether the line of its job above has the text of a process."""
-    job = line.job
-    return job is not None and (name == 'user' or (name == 'owner' and job.has_one_owner))
-
-
-def _marks(line: Line, listed: ProcessView) -> Content:
-    """Return the mark of a job, or of another row of the selected process; and that of a tag."""
-    mark, selected = (' ', PLAIN), listed.selected
+def _draw_marks(buf: Buffer, y: int, line: Line, listed: ProcessView) -> None:
+    """Draw the mark of a job, or of another row of the selected process; and that of a tag."""
+    selected = listed.selected
     if line.is_job and not listed.is_report:
-        mark = (_FOLDED if line.is_folded else _UNFOLDED, KEY)
+        buf.write(1, y, _FOLDED if line.is_folded else _UNFOLDED, KEY)
     elif line.key[:2] == (selected or ())[:2] and line.key != selected:
-        mark = _SAME_PROCESS
-    return (mark, (TAG, TAGGED) if _is_tagged(line, listed) else (' ', PLAIN))
+        buf.write(1, y, '=', _SAME_PROCESS)
+    if _is_tagged(line, listed):
+        buf.write(2, y, TAG, TAGGED)
 
 
-def _commands(
-    lines: Sequence[Line], width: int, listed: ProcessView, *, names_jobs: bool
-) -> dict[object, str]:
-    """Return the command of each line by its key: of a process of a job what differs, and short enough.
+def drawn_lines(
+    lines: Sequence[Line], placed: Sequence[Placed], sample: Sample, listed: ProcessView
+) -> list[Line]:
+    """Return lines with what depends on their neighbors, on the width, or on the user and the devices."""
+    wddm = {device.key for device in sample.devices if device.current_driver_model == 'WDDM'}
+    width = next((cell.width for cell in placed if cell.column.name == 'command'), 0)
+    names_jobs = not any(cell.column.name == 'owner' for cell in placed)
+    commands = _commands(lines, names_jobs=names_jobs)
+    return [
+        line._replace(
+            command=command,
+            is_own=bool(line.process.username) and line.process.username == sample.host.username,
+            has_wddm=line.process.key.device in wddm,
+        )
+        for line, command in zip(lines, _cut_commands(commands, width, listed))
+    ]
+
+
+def _commands(lines: Sequence[Line], *, names_jobs: bool) -> list[str]:
+    """Return the command of each line: of a job what its processes share, of these what differs.
 
     A job without a column of its own is named before its command.
     """
-    text_of = COLUMNS_BY_NAME['command'].text
-    whole: dict[object, str] = {}
-    for line in lines:
-        if line.job is None:
-            whole[line.key] = text_of(line.process, width)
-        elif line.job.key not in whole:
-            job = line.job.key[1]
-            zombies = [process for process in line.job.processes if process.status == 'zombie']
-            compared = [process for process in line.job.processes if process.status != 'zombie']
-            if len(compared) < 2:
-                compared += zombies
-            shared, rest = common_words([text_of(process, width) for process in compared])
-            if names_jobs and job:
-                shared = f'{safe(job)} · {fmt.brief_command(shared, 0)}'
-            whole[line.job.key] = shared
-            whole.update((process.key, text_of(process, width)) for process in zombies)
-            whole.update(zip([process.key for process in compared], rest))
-    whole = {line.key: whole[line.key] for line in lines}
+    texts: dict[object, str] = {}
+    texts.update((line.key, command_text(line.process)) for line in lines if line.job is None)
+    for job in {line.job.key: line.job for line in lines if line.job is not None}.values():
+        by_status = sorted(job.processes, key=lambda process: process.status == 'zombie')
+        commands: dict[object, str] = {p.key: command_text(p) for p in by_status}
+        running = [p.key for p in by_status if p.status != 'zombie']
+        compared = running if len(running) > 1 else [*commands]
+        shared, rest = common_words([commands[key] for key in compared])
+        if names_jobs and job.key[1]:
+            shared = f'{safe(job.key[1])} · {fmt.brief_command(shared, 0)}'
+        texts.update(commands)
+        texts.update(zip(compared, rest))
+        texts[job.key] = shared
+    return [texts[line.key] for line in lines]
+
+
+def _cut_commands(commands: Sequence[str], width: int, listed: ProcessView) -> list[str]:
+    """Return commands that fit into their column, with the words of a search that they contain."""
     if listed.scroll_x:
-        return whole
-    long = [key for key, text in whole.items() if len(text) > width and text.isascii()]
-    brief = fmt.brief_commands([whole[key] for key in long], width)
-    texts = {**whole, **dict(zip(long, brief))}
-    for key, text in whole.items():
-        cut = [word for word in listed.searched if not contains(clip(texts[key], width), word)]
-        word = next((word for word in cut if contains(text, word)), '')
+        return [clip_scrolled(text, listed.scroll_x, width) for text in commands]
+    cut = fmt.brief_commands(commands, width)
+    for number, text in enumerate(commands):
+        hidden = [word for word in listed.searched if not contains(cut[number], word)]
+        word = next((word for word in hidden if contains(text, word)), '')
         if word:
             before = text.lower().find(word.lower())
-            texts[key] = clip_scrolled(text, max(0, cell_width(text[:before]) - width // 3), width)
-    return texts
+            x = max(0, cell_width(text[:before]) - width // 3)
+            cut[number] = clip_scrolled(text, x, width)
+    return cut
 
 
 def _title(

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import functools
-
 from nvitop.gui.model.format import brief_commands, devices_text
 from nvitop.gui.model.table import Column
-from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.buffer import Buffer, Cells, Rect
 from nvitop.gui.render.theme import DIM, TITLE, Role, Style
 from nvitop.gui.render.width import safe
-from nvitop.gui.state.app_state import AppState, SignalTarget
+from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.dialog import (
     SIGNAL_KEYS,
     SIGNALS,
@@ -21,14 +19,15 @@ from nvitop.gui.state.dialog import (
 )
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.table import draw_table
+from nvitop.gui.view.table import draw_placed, place_for
 
 # fmt: off
-#: Columns of the targets, before their commands.
+#: Columns of the targets.
 _COLUMNS = (
     Column('pid', 'PID', (4, 11), '', lambda target, _: f' {target.key.pid}'),
     Column('user', 'USER', (4, 16), '', lambda target, _: safe(target.username), align='<', gap=2),
     Column('device', 'GPU', (4, 12), '', lambda target, _: devices_text(target.devices), align='<', gap=2),
+    Column('command', 'COMMAND', (10, 0), '', lambda target, _: target.command, align='<', gap=2),
 )
 # fmt: on
 
@@ -64,24 +63,18 @@ def draw_signal(buf: Buffer, state: AppState) -> None:
     for y, note in enumerate(note_lines(state), 2):
         buf.write(1, y, note, TITLE)
     layout = lines_layout(state)
-    notes = dict(zip(dialog.targets, question(state, dialog)[1]))
+    area = Rect(0, layout.area.y - 1, buf.width, layout.area.height + 1)
     shown = dialog.targets[layout.shown.start : layout.shown.stop]
-
-    @functools.lru_cache(maxsize=None)
-    def commands(width: int) -> dict[SignalTarget, str]:
-        texts = [noted_command(target, notes[target]) for target in shown]
-        return dict(zip(shown, brief_commands(texts, width)))
-
-    def command(target: SignalTarget, width: int) -> str:
-        return commands(width)[target]
-
-    draw_table(
+    notes = question(state, dialog)[1][layout.shown.start : layout.shown.stop]
+    placed = place_for(dialog.targets, _COLUMNS, Cells(0, buf.width))
+    texts = [noted_command(target, note) for target, note in zip(shown, notes)]
+    commands = brief_commands(texts, placed[-1].width)
+    draw_placed(
         buf,
-        Rect(0, layout.area.y - 1, buf.width, layout.area.height + 1),
-        (*_COLUMNS, Column('command', 'COMMAND', (10, 0), '', command, align='<', gap=2)),
-        dialog.targets,
-        first=layout.scroll_y,
-        cursor=layout.line,
+        area,
+        placed,
+        [target._replace(command=text) for target, text in zip(shown, commands)],
+        cursor=None if layout.line is None else layout.line - layout.scroll_y,
     )
     for y, text in enumerate(command_lines(state), layout.row_of(layout.shown.stop) + 1):
         buf.write(1, y, text, DIM)

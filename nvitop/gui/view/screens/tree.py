@@ -5,19 +5,20 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from nvitop.gui.model.columns import TREE_COLUMNS
-from nvitop.gui.model.format import brief_commands, format_count, format_gib_count
+from nvitop.gui.model.columns import command_text
+from nvitop.gui.model.format import brief_commands
+from nvitop.gui.model.table import Placed
 from nvitop.gui.render.buffer import Buffer, Rect
-from nvitop.gui.render.theme import DIM, TAGGED, Style
+from nvitop.gui.render.theme import DIM, PLAIN, TAGGED
 from nvitop.gui.render.width import clip_scrolled
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lists import tree_columns, uses_of_devices
+from nvitop.gui.state.lists import tree_columns
 from nvitop.gui.state.navigation import lines_layout, shown_scroll_x
-from nvitop.gui.state.process_rows import TreeRow, total_of
+from nvitop.gui.state.process_rows import TreeRow
 from nvitop.gui.state.tags import tree_tags
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.panels.process import TAG, empty_message, limits_of, row_style, unknown_note
-from nvitop.gui.view.table import Content, draw_table
+from nvitop.gui.view.table import draw_placed
 from nvitop.gui.view.text import BORDER, draw_message
 
 #: Minimum width of a command that is shortened.
@@ -26,46 +27,42 @@ _BRIEF = 10
 
 def draw_tree(buf: Buffer, state: AppState) -> None:
     rows, layout, tagged = state.tree_rows, lines_layout(state), tree_tags(state)
-    scroll_x = shown_scroll_x(state)
+    placed = tree_columns(state)
     draw_screen_title(buf, state, _titles(state, rows), (unknown_note(state.shown_sample),))
-    shown = [rows[line] for line in layout.shown]
-    brief = {} if scroll_x else _brief_commands(shown, tree_columns(state)[-1].width)
-
-    def style_of(row: TreeRow) -> Style:
-        return row_style(row.process, is_tagged=row.key in tagged)
-
-    def command(row: TreeRow, width: int) -> Content:
-        text = brief.get(row.key) or TREE_COLUMNS[-1].text(row, width)
-        line = clip_scrolled(f'{row.prefix}{text}', scroll_x, width)
-        branches = max(0, len(row.prefix) - scroll_x)
-        return ((line[:branches], BORDER), (line[branches:], style_of(row)))
-
-    totals = {key: total_of(uses) for key, uses in uses_of_devices(state).items()}
-
-    def memory(row: TreeRow, _: int) -> Content:
-        total = totals.get(row.key)
-        return '' if total is None else format_gib_count(total.gpu_memory_bytes)
-
-    def busy(row: TreeRow, _: int) -> Content:
-        total = totals.get(row.key)
-        return '' if total is None else format_count(total.gpu_sm_utilization_percent)
-
-    texts = {'gpu_memory': memory, 'sm': busy, 'command': command}
-    draw_table(
+    shown = _drawn_rows(rows[layout.scroll_y : layout.shown.stop], placed, shown_scroll_x(state))
+    for y, row in enumerate(shown, layout.area.y):
+        if row.key in tagged:
+            buf.write(0, y, TAG, TAGGED)
+    draw_placed(
         buf,
         Rect(0, layout.area.y - 1, buf.width, layout.area.height + 1),
-        [column._replace(text=texts.get(column.name, column.text)) for column in TREE_COLUMNS],
-        rows,
-        style_of=style_of,
-        first=layout.scroll_y,
-        cursor=layout.line,
-        wanted=state.tree_widths,
+        placed,
+        shown,
+        style_of=lambda row: row_style(row.process, is_tagged=row.key in tagged),
+        cursor=None if layout.line is None else layout.line - layout.scroll_y,
     )
-    for line in layout.shown:
-        if rows[line].key in tagged:
-            buf.write(0, layout.row_of(line), TAG, TAGGED)
     if not rows:
         draw_message(buf, layout.area, _empty_message(state), DIM)
+
+
+def _drawn_rows(
+    rows: Sequence[TreeRow], placed: Sequence[Placed], scroll_x: int
+) -> Sequence[TreeRow]:
+    """Return rows with their commands, shortened together with those next to equally long branches."""
+    width = placed[-1].width if placed else 0
+    commands: dict[tuple[int, float], str] = {}
+    for prefix in {len(row.prefix) for row in rows}:
+        group = [row for row in rows if len(row.prefix) == prefix]
+        texts = [command_text(row.process) for row in group]
+        if not scroll_x:
+            texts = brief_commands(texts, max(_BRIEF, width - prefix))
+        commands.update(zip([row.key for row in group], texts))
+    drawn = []
+    for row in rows:
+        line = clip_scrolled(f'{row.prefix}{commands[row.key]}', scroll_x, width)
+        branches = max(0, len(row.prefix) - scroll_x)
+        drawn.append(row._replace(command=((line[:branches], BORDER), (line[branches:], PLAIN))))
+    return drawn
 
 
 def _titles(state: AppState, rows: tuple[TreeRow, ...]) -> tuple[str, ...]:
@@ -80,17 +77,3 @@ def _empty_message(state: AppState) -> str:
         return f'Paused before the tree was measured{state.with_key("z", " ({}: resume)")}'
     is_looking = not total and (state.shown_sample.processes or not state.shown_sample.sequence)
     return empty_message(None if is_looking else total, limits_of(state), state.shown_sample)
-
-
-def _brief_commands(rows: Sequence[TreeRow], width: int) -> dict[tuple[int, float], str]:
-    """Return the commands that do not fit next to the lines of the tree, shortened together."""
-    long: dict[int, dict[tuple[int, float], str]] = {}
-    for row in rows:
-        text, room = TREE_COLUMNS[-1].text(row, width), width - len(row.prefix)
-        if len(text) > room >= _BRIEF and text.isascii():
-            long.setdefault(room, {})[row.key] = text
-    return {
-        key: text
-        for room, texts in long.items()
-        for key, text in zip(texts, brief_commands(list(texts.values()), room))
-    }

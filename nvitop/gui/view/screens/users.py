@@ -13,8 +13,8 @@ from nvitop.gui.model.columns import COLUMNS_BY_NAME, column_widths
 from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.format import devices_text, join_labels
-from nvitop.gui.model.table import Column
-from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.model.table import Column, Content
+from nvitop.gui.render.buffer import Buffer, Cells, Rect
 from nvitop.gui.render.theme import DIM, HEADING, IDLE, OWN, PLAIN, WARNING, Role, Style
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import list_sort, listed_users, order_arrow
@@ -25,12 +25,12 @@ from nvitop.gui.view.device_histories import draw_histories
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.panels.process import (
     ProcessView,
+    drawn_lines,
     empty_message,
     limits_of,
-    line_columns,
     unknown_note,
 )
-from nvitop.gui.view.table import Content, draw_cell, draw_table, widest
+from nvitop.gui.view.table import draw_cell, draw_placed, draw_table, place_for, plain_text, widest
 from nvitop.gui.view.text import draw_message, draw_section
 from nvitop.health.states import HELD_SECONDS, IDLE_RULE, WASTED_BYTES
 from nvitop.sampling.history import History
@@ -52,8 +52,10 @@ _UNKNOWN_TIME = 'GPUs were in use, but no process with a known user was seen to 
 _WITH_HISTORIES = 8
 
 
-def _name(user: Group, width: int) -> str:
-    return 'unknown' if user.name is None else fmt.format_user(user.name, width)
+def _name(user: Group, width: int) -> Content:
+    if user.name is None:
+        return (('unknown', DIM),)
+    return ((fmt.format_user(user.name, width), OWN if user.is_own else PLAIN),)
 
 
 def _hours(at: int, total: float, user: Group, _: int) -> str:
@@ -103,7 +105,6 @@ def detail_height(state: AppState) -> int:
 
 
 def draw_users(buf: Buffer, state: AppState, history: History) -> None:
-    by_owner = state.sums_by_owner
     layout = lines_layout(state)
     users, cursor = layout.lines, layout.line
     _draw_title(buf, state, len(users))
@@ -122,13 +123,6 @@ def draw_users(buf: Buffer, state: AppState, history: History) -> None:
         users,
         first=layout.scroll_y,
         cursor=cursor,
-        style_of=lambda user: (
-            OWN
-            if not by_owner and user.name == state.shown_sample.host.username
-            else PLAIN
-            if user.name
-            else DIM
-        ),
         order=list_sort(state, Screen.USERS).order,
         arrow=order_arrow(state, Screen.USERS),
     )
@@ -212,10 +206,10 @@ def _draw_detail(
     devices: Sequence[GpuRow],
     history: History,
 ) -> None:
-    lines = [Line(process) for process in user.processes[: area.height]]
+    lines = [Line(process) for process in user.processes]
     where = f' on {devices_text(user.devices)}' if user.devices else ''
     count = f'{user.process_count} process{"" if user.process_count == 1 else "es"}'
-    draw_section(buf, area.y, f'{_name(user, 32)}: {count}{where}')
+    draw_section(buf, area.y, f'{plain_text(_name(user, 32))}: {count}{where}')
     body = area.inset(0, 1, 0, 0)
     if not (user.name or user.processes):
         draw_message(buf, body, _UNKNOWN_TIME, DIM)
@@ -224,12 +218,15 @@ def _draw_detail(
     graphs = min(len(shown), (body.height - 3) // 2) if body.height >= _WITH_HISTORIES else 0
     room = body.height - (graphs + 2 if graphs else 0)
     table, below = body.split_top(min(room, 1 + len(lines)) if graphs else room)
+    lines = lines[: max(0, table.height - 1)]
     # A click on their headings does not sort them.
     has_jobs = column_widths(user.processes)['owner'] > 0
     names = [name for name in _DETAILS if name != 'owner' or has_jobs]
     columns = [COLUMNS_BY_NAME[name]._replace(order='') for name in names]
     columns[0] = columns[0]._replace(sizes=(4,))  # begins where the names of users do
-    draw_table(buf, table, line_columns(columns, lines, state.shown_sample, ProcessView()), lines)
+    placed = place_for(lines, columns, Cells(table.x, table.width))
+    lines = drawn_lines(lines, placed, state.shown_sample, ProcessView())
+    draw_placed(buf, table, placed, lines)
     if not graphs:
         return
     where = devices_text([device.key for device in shown[:graphs]])
