@@ -336,6 +336,16 @@ def test_child_that_the_options_hide_is_shown_only_as_an_ancestor() -> None:
         assert [row.process.pid for row in pressed(state, 't').tree_rows] == shown
 
 
+def test_commands_of_siblings_in_the_tree_show_what_differs() -> None:
+    family = [
+        tree_process(pid, 1)._replace(command=f'python3 train.py {"--bf16 " * 9}--rank={pid}')
+        for pid in (30, 31)
+    ]
+    sample = MANY._replace(host_processes=(tree_process(1, None), *family))
+    lines = lines_of(arrived(pressed(state_of(MANY), 't'), sample))
+    assert [line[-11:-2] for line in lines if 'train.py' in line] == ['--rank=30', '--rank=31']
+
+
 def test_lines_have_the_memory_of_all_gpus_and_the_name_of_a_zombie() -> None:
     key = ProcessKey(30, 30.0, DeviceKey(0))
     other = key._replace(device=DeviceKey(1))
