@@ -95,11 +95,11 @@ SIGNALS = """
 import threading
 from nvitop.gui.effects import signal_number
 from nvitop.gui.state.events import KeyPressed
-from nvitop.gui.term.windows import WindowsInput, keys_of
+from nvitop.gui.term.windows import WindowsInput
 import signal
 
 assert signal_number('SIGKILL') == signal_number('SIGTERM') == signal.SIGTERM
-read = WindowsInput(lambda milliseconds: None, lambda: (80, 24), keys_of({}))
+read = WindowsInput(lambda milliseconds: None, lambda: (80, 24), {})
 with read.signals_caught():
     signal.raise_signal(signal.SIGINT)
     print(read.wait(100))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.state.events import Event, KeyPressed, MousePressed, MouseScrolled
-from nvitop.gui.term.windows import MAX_KEYS, Key, WindowsInput, event_of, keys_of
+from nvitop.gui.term.windows import MAX_KEYS, Key, WindowsInput, event_of
 
 #: Some constants of curses on Windows.
 CONSTANTS = """
@@ -14,7 +14,7 @@ CONSTANTS = """
     BUTTON2_PRESSED=0x40 BUTTON3_PRESSED=0x800 BUTTON4_PRESSED=0x10000
     BUTTON5_PRESSED=0x200000 BUTTON_SHIFT=0x4000000 BUTTON_CTRL=0x8000000
 """
-KEYS = keys_of({pair.split('=')[0]: int(pair.split('=')[1], 0) for pair in CONSTANTS.split()})
+KEYS = {pair.split('=')[0]: int(pair.split('=')[1], 0) for pair in CONSTANTS.split()}
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-import bisect
 import operator
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, Tuple
 
 from nvitop.gui.render.theme import PLAIN, Style
@@ -59,16 +59,6 @@ class Rect(NamedTuple):
             max(0, self.height - top - bottom),
         )
 
-    def intersect(self, other: Rect) -> Rect:
-        """Return the cells inside both rectangles, which may be none."""
-        x, y = max(self.x, other.x), max(self.y, other.y)
-        return Rect(
-            x,
-            y,
-            max(0, min(self.right, other.right) - x),
-            max(0, min(self.bottom, other.bottom) - y),
-        )
-
     def split_top(self, height: int) -> tuple[Rect, Rect]:
         height = max(0, min(height, self.height))
         return (
@@ -99,11 +89,8 @@ class Buffer:
     def __init__(self, width: int, height: int) -> None:
         self.width = width
         self.height = height
+        # In the order of writing until they are read.
         self._rows: list[list[Span]] = [[] for _ in range(height)]
-        # The column after the last span of each row.
-        self._ends = [0] * height
-        # Rows with a span that begins before the last one ends. They are put in order when they are read.
-        self._overlapping: set[int] = set()
         #: What clicks on parts of the screen mean; later ones cover earlier ones.
         self.hits: list[tuple[Rect, Hit]] = []
 
@@ -135,16 +122,12 @@ class Buffer:
             x, end = max(0, x), min(self.width, end)
             if x >= end:
                 return cells
-        if x < self._ends[y]:
-            self._overlapping.add(y)
         self._rows[y].append((x, text, style))
-        self._ends[y] = end
         return cells
 
     def add_row(self) -> None:
         self.height += 1
         self._rows.append([])
-        self._ends.append(0)
 
     def hit(self, rect: Rect, kind: str, value: Any) -> None:
         """Say what a click on a rectangle means: ``('keys', 'o g')``, ``('device', key)``."""
@@ -154,11 +137,9 @@ class Buffer:
         """Return what a click on a cell means; :data:`NO_HIT` if it means nothing."""
         return next((hit for rect, hit in reversed(self.hits) if rect.contains(x, y)), NO_HIT)
 
-    def clear(self, rect: Rect) -> None:
-        """Fill a rectangle with spaces."""
-        area = rect.intersect(self.area)
-        for y in range(area.y, area.bottom):
-            self.write(area.x, y, ' ' * area.width)
+    def clear(self, y: int, count: int = 1) -> None:
+        """Remove the text of rows."""
+        self._rows[y : y + count] = [[] for _ in self._rows[y : y + count]]
 
     def restyle(self, rect: Rect, **changes: Any) -> None:
         """Change the given fields of the style of all text in a rectangle.
@@ -166,22 +147,25 @@ class Buffer:
         Empty cells change too if there is another role behind the text; a bar keeps its own.
         """
         back = changes.get('back')
-        changed: dict[Style, Style] = {}
-        area = rect.intersect(self.area)
-        for y in range(area.y, area.bottom) if area.width else ():
-            pieces = list(self.row(y))
-            if back is not None:
-                pieces = _without_overlaps([(area.x, ' ' * area.width, PLAIN), *pieces])
+        left, right = max(0, rect.x), min(rect.right, self.width)
+
+        def changed(style: Style) -> Style:
+            new = style._replace(**changes)
+            return new if back is None else new._replace(back=style.back or back)
+
+        for y in range(max(0, rect.y), min(rect.bottom, self.height)) if left < right else ():
             spans: list[Span] = []
-            for x, text, style in pieces:
-                new = changed.get(style)
-                if new is None:
-                    new = style._replace(**changes)
-                    if back is not None and style.back is not None:
-                        new = new._replace(back=style.back)
-                    changed[style] = new
-                spans.extend(_split(x, text, style, area.x, area.right, new))
-            self._replace(y, spans)
+            end = left
+            for span in (*self.row(y), (self.width, '', PLAIN)):
+                gap = min(span[0], right) - end
+                if back is not None and gap > 0:
+                    spans.append((end, ' ' * gap, changed(PLAIN)))
+                end = max(end, span[0] + cell_width(span[1]))
+                inside = _part(span, left, right)
+                spans += _part(span, 0, left)
+                spans += [(x, text, changed(style)) for x, text, style in inside]
+                spans += _part(span, right, self.width)
+            self._rows[y] = spans
 
     def change(self, changed: Callable[[str, Style], tuple[str, Style]]) -> None:
         """Replace each piece of text by another one of the same width, and its style."""
@@ -190,16 +174,8 @@ class Buffer:
 
     def row(self, y: int) -> tuple[Span, ...]:
         """Return the spans of a row from left to right. They do not overlap; gaps are empty."""
-        if y in self._overlapping:
-            self._replace(y, _without_overlaps(self._rows[y]))
-            self._overlapping.discard(y)
-        return tuple(self._rows[y])
-
-    def _replace(self, y: int, spans: list[Span]) -> None:
-        self._rows[y] = spans
-        if spans:
-            x, text, _ = spans[-1]
-            self._ends[y] = x + cell_width(text)
+        spans = self._rows[y] = _in_order(self._rows[y])
+        return tuple(spans)
 
     def lines(self) -> list[str]:
         """Return the text of each row without trailing spaces."""
@@ -216,7 +192,7 @@ class Buffer:
         return lines
 
 
-def _without_overlaps(spans: list[Span]) -> list[Span]:
+def _in_order(spans: list[Span]) -> list[Span]:
     """Sort spans given in the order of writing, and cut the parts that later ones cover."""
     in_order = sorted(spans, key=operator.itemgetter(0))
     end = 0
@@ -227,38 +203,22 @@ def _without_overlaps(spans: list[Span]) -> list[Span]:
     else:  # most rows were only written in another order, such as frames before contents
         return in_order
     pieces: list[Span] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    for x, text, style in reversed(spans):
-        start, end = x, x + cell_width(text)
-        # The piece that ends after the start, and so may cover it.
-        number = bisect.bisect_right(ends, start)
-        while start < end:
-            stop = min(end, starts[number]) if number < len(starts) else end
-            if start < stop:
-                is_whole = start == x and stop == end
-                visible = text if is_whole else cut(text, start - x, stop - start)
-                pieces.insert(number, (start, visible, style))
-                starts.insert(number, start)
-                ends.insert(number, stop)
-                number += 1
-            if stop == end:
-                break
-            start = ends[number]
-            number += 1
-    return pieces
+    for x, text, style in spans:
+        end = x + cell_width(text)
+        pieces = [
+            part
+            for piece in pieces
+            for part in (*_part(piece, 0, x), *_part(piece, end, sys.maxsize))
+        ]
+        pieces.append((x, text, style))
+    return sorted(pieces, key=operator.itemgetter(0))
 
 
-def _split(x: int, text: str, style: Style, left: int, right: int, inside: Style) -> list[Span]:
-    """Split a span so that its part from column ``left`` to ``right`` has another style."""
+def _part(span: Span, left: int, right: int) -> list[Span]:
+    """Return the part of a span from column ``left`` to ``right``, if it has one."""
+    x, text, style = span
     end = x + cell_width(text)
     if x >= left and end <= right:
-        return [(x, text, inside)]
-    if end <= left or x >= right:
-        return [(x, text, style)]
-    parts = []
-    for start, stop, new in ((x, left, style), (left, right, inside), (right, end, style)):
-        start, stop = max(start, x), min(stop, end)
-        if start < stop:
-            parts.append((start, cut(text, start - x, stop - start), new))
-    return parts
+        return [span] if text else []
+    start, stop = max(x, left), min(end, right)
+    return [(start, cut(text, start - x, stop - start), style)] if start < stop else []

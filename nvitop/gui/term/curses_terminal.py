@@ -7,8 +7,9 @@ import abc
 import contextlib
 import curses
 import os
+import signal
 import sys
-from typing import TYPE_CHECKING, Iterator, Protocol
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Protocol
 
 from nvitop.gui.render.theme import DEFAULT, Look, Style
 
@@ -42,6 +43,17 @@ class Input(Protocol):
 
     def close(self) -> None:
         """Release all resources."""
+
+
+@contextlib.contextmanager
+def handling(signals: Iterable[int], handler: Callable[[int, Any], None]) -> Iterator[None]:
+    """Handle signals during the block, and restore their handlers."""
+    previous = {number: signal.signal(number, handler) for number in signals}
+    try:
+        yield
+    finally:
+        for number, earlier in previous.items():
+            signal.signal(number, earlier if earlier is not None else signal.SIG_DFL)
 
 
 class CursesTerminal(abc.ABC):

@@ -14,7 +14,7 @@ from typing import Callable, Iterator
 
 from nvitop.gui.render.ansi import RESET
 from nvitop.gui.state.events import INPUT_ENDED, Event, KeyPressed, Resized, Suspended, Terminated
-from nvitop.gui.term.curses_terminal import CursesTerminal, TerminalError, terminal_type
+from nvitop.gui.term.curses_terminal import CursesTerminal, TerminalError, handling, terminal_type
 from nvitop.gui.term.keys import Decoder
 from nvitop.platforms.kernel import write_pieces
 
@@ -95,14 +95,13 @@ class PosixInput:
 
     @contextlib.contextmanager
     def signals_caught(self) -> Iterator[None]:
-        previous = {number: signal.signal(number, _ignore) for number in SIGNALS}
-        previous_fd = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
-        try:
-            yield
-        finally:
-            signal.set_wakeup_fd(previous_fd)
-            for number, handler in previous.items():
-                signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        # A signal needs a handler for its number to be written to the pipe.
+        with handling(SIGNALS, lambda *_: None):
+            previous = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+            try:
+                yield
+            finally:
+                signal.set_wakeup_fd(previous)
 
     def wake(self) -> None:
         # A full pipe wakes anyway, and after close() no thread waits.
@@ -183,10 +182,6 @@ class PosixInput:
         if number in (signal.SIGTSTP, signal.SIGCONT):
             return Suspended(resumed=number == signal.SIGCONT)
         return Terminated(signal.Signals(number).name)
-
-
-def _ignore(number: int, frame: object) -> None:
-    """Do nothing: a signal needs a handler for its number to be written to the pipe."""
 
 
 def similar_types(name: str) -> tuple[str, ...]:

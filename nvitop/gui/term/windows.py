@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import curses
 import signal
 import threading
 import time
-from typing import Callable, Iterator, Mapping, NamedTuple, Tuple, Union
+from typing import Any, Callable, ContextManager, Mapping, Tuple, Union
 
 from nvitop.gui.state.events import (
     Event,
@@ -19,7 +18,7 @@ from nvitop.gui.state.events import (
     Resized,
     Terminated,
 )
-from nvitop.gui.term.curses_terminal import CursesTerminal
+from nvitop.gui.term.curses_terminal import CursesTerminal, handling
 from nvitop.gui.term.keys import key_name
 
 #: Maximum time curses waits for a key. New samples are drawn late by up to this time.
@@ -70,61 +69,23 @@ _NAMES = {
 }
 
 
-class Keys(NamedTuple):
-    """Numbers of keys and buttons in this build of curses."""
-
-    names: Mapping[int, str]
-    #: Bits of the press or click of a button, and the button.
-    buttons: tuple[tuple[int, int], ...]
-    #: Bits of a step of the wheel up and down.
-    wheel_up: int
-    wheel_down: int
-    shift: int
-    ctrl: int
-
-
-def keys_of(constants: Mapping[str, object]) -> Keys:
-    """Return the keys from the constants of a curses module, without those that it lacks."""
-
-    def bits(*names: str) -> int:
-        total = 0
-        for name in names:
-            value = constants.get(name)
-            total |= value if isinstance(value, int) else 0
-        return total
-
-    names = {}
-    for name, key in _NAMES.items():
-        number = constants.get(name)
-        if isinstance(number, int):
-            names[number] = key
-    return Keys(
-        names,
-        tuple(
-            (bits(f'BUTTON{button}_PRESSED', f'BUTTON{button}_CLICKED'), button)
-            for button in (1, 2, 3)
-        ),
-        bits('BUTTON4_PRESSED'),
-        bits('BUTTON5_PRESSED'),
-        bits('BUTTON_SHIFT'),
-        bits('BUTTON_CTRL'),
-    )
-
-
-def event_of(key: Key, keys: Keys) -> Event | None:
+def event_of(key: Key, constants: Mapping[str, Any]) -> Event | None:
+    """Return the event of a key; ``constants`` are those of this build of curses, which may lack some."""
     if isinstance(key, str):
         return KeyPressed(key_name(key))
     if isinstance(key, int):
-        name = keys.names.get(key)
-        return KeyPressed(name) if name else None
+        names = (name for constant, name in _NAMES.items() if constants.get(constant) == key)
+        return next(map(KeyPressed, names), None)
     x, y, state = key
-    for bits, step in ((keys.wheel_up, -1), (keys.wheel_down, 1)):
-        if state & bits:
-            return MouseScrolled(
-                x, y, 0, step, shift=bool(state & keys.shift), ctrl=bool(state & keys.ctrl)
-            )
-    for bits, button in keys.buttons:
-        if state & bits:
+
+    def has(*names: str) -> bool:
+        return any(state & constants.get(name, 0) for name in names)
+
+    for button, step in ((4, -1), (5, 1)):
+        if has(f'BUTTON{button}_PRESSED'):
+            return MouseScrolled(x, y, 0, step, has('BUTTON_SHIFT'), has('BUTTON_CTRL'))
+    for button in (1, 2, 3):
+        if has(f'BUTTON{button}_PRESSED', f'BUTTON{button}_CLICKED'):
             return MousePressed(x, y, button)
     return None
 
@@ -139,32 +100,22 @@ class WindowsInput:
         self,
         read_key: Callable[[int], Key | None],
         size: Callable[[], tuple[int, int]],
-        keys: Keys,
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
+        constants: Mapping[str, Any],
     ) -> None:
         self._read_key = read_key
         self._size = size
         self._known_size = size()
-        self._keys = keys
-        self._monotonic = monotonic
+        self._constants = constants
         self._woken = threading.Event()
         self._signals: collections.deque[Event] = collections.deque()
 
     def close(self) -> None:
         """Do nothing: there are no resources to release."""
 
-    @contextlib.contextmanager
-    def signals_caught(self) -> Iterator[None]:
-        numbers = [signal.SIGINT, signal.SIGTERM]
-        if hasattr(signal, 'SIGBREAK'):  # the console is about to close
-            numbers.append(signal.SIGBREAK)
-        previous = {number: signal.signal(number, self._catch) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+    def signals_caught(self) -> ContextManager[None]:
+        # SIGBREAK: the console is about to close.
+        names = {'SIGINT', 'SIGTERM', 'SIGBREAK'}
+        return handling((n for n in signal.Signals if n.name in names), self._catch)
 
     def _catch(self, number: int, frame: object) -> None:
         # Runs between two bytecodes of the main thread, so it only queues an event.
@@ -175,20 +126,20 @@ class WindowsInput:
         self._woken.set()
 
     def wait(self, timeout: float | None) -> list[Event]:
-        deadline = None if timeout is None else self._monotonic() + timeout
+        deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             events = self._poll()
             if self._woken.is_set():
                 self._woken.clear()
                 return events
-            if events or (deadline is not None and self._monotonic() >= deadline):
+            if events or (deadline is not None and time.monotonic() >= deadline):
                 return events
 
     def _poll(self) -> list[Event]:
         events: list[Event] = []
         key = self._read_key(READ_MILLISECONDS)
         while key is not None:
-            event = event_of(key, self._keys)
+            event = event_of(key, self._constants)
             events += [event] if event is not None else []
             key = self._read_key(0) if len(events) < MAX_KEYS else None
         while self._signals:
@@ -209,7 +160,7 @@ class WindowsTerminal(CursesTerminal):
     def _open_input(self) -> WindowsInput:
         assert self._screen is not None
         self._screen.keypad(True)
-        return WindowsInput(self._read_key, self.size, keys_of(vars(curses)))
+        return WindowsInput(self._read_key, self.size, vars(curses))
 
     def _read_key(self, milliseconds: int) -> Key | None:
         """Return a key pressed within this time, or column, row and buttons of the mouse."""

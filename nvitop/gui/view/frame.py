@@ -43,7 +43,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
             _draw_field(buf, state, state.field)
         rows = draw_next_keys(buf, state) if state.prefix else 0
         if not state.prefix and state.has_hints and not state.notices:
-            buf.clear(Rect(0, buf.height - 1, buf.width, 1))
+            buf.clear(buf.height - 1)
             draw_hints(buf, buf.height - 1, state)
         _draw_notices(buf, state, buf.height - rows)
     if state.view.mono:
@@ -67,7 +67,7 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
         buf.restyle(buf.area, dim=True, back=None)  # a background cannot be dim
         used = max((y for y in range(inner.height) if inner.row(y)), default=0)
         bottom = min(bottom, used + 2)
-        buf.clear(Rect(0, 0, buf.width, bottom + 1))
+        buf.clear(0, bottom + 1)
     name = state.screen.value
     if state.screen is Screen.METRICS and state.metrics is not None:
         name = f'{name} {state.metrics.pid}'
@@ -118,7 +118,7 @@ def _draw_notices(buf: Buffer, state: AppState, bottom: int) -> None:
             break
         lines = [*((line, style) for line in texts), *lines]
     for y, (line, style) in enumerate(lines, bottom - len(lines)):
-        buf.clear(Rect(0, y, buf.width, 1))
+        buf.clear(y)
         buf.write(1, y, line, style)
 
 
@@ -137,7 +137,7 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
         count = f'  {place}'
     count = clip(count, max(0, buf.width - 20)) if unknown else count
     right = buf.width - 1 - len(count)
-    buf.clear(Rect(0, 0, buf.width, 1))
+    buf.clear(0)
     buf.hits.clear()  # keys are text now
     x = 1 + buf.write(1, 0, f'{field.purpose.capitalize()}: ', PLAIN._replace(bold=True))
     x += buf.write(x, 0, clip_left(safe(field.text), right - x - 1), _INPUT)

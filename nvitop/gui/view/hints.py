@@ -97,7 +97,7 @@ def draw_next_keys(buf: Buffer, state: AppState) -> int:
         x += hint.width + _GAP
     rows = rows[: buf.height // 3]
     top = buf.height - len(rows)
-    buf.clear(Rect(0, top, buf.width, len(rows)))
+    buf.clear(top, len(rows))
     buf.write(_MARGIN, top, label, PLAIN)
     for y, row in enumerate(rows, top):
         x = start
