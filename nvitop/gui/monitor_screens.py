@@ -114,7 +114,7 @@ def _long_variables(state: AppState) -> tuple[list[str], int]:
 def _prepare_tree(before: AppState, state: AppState) -> Result:
     selected = before.selected
     key = None if selected is None else (selected.pid, selected.start_time)
-    return lists.relist(state.at(ListPosition(key))), ()
+    return state.at(ListPosition(key)), ()
 
 
 def _long_rows(state: AppState) -> tuple[list[str], int]:

@@ -47,7 +47,7 @@ from nvitop.sampling.types import (
 )
 from tests.gui.drawing import click_hit, lines_of, state_on
 from tests.gui.driving import MANY, after, arrived, keys_that_open, press, pressed, state_of, texts
-from tests.gui.samples import SAMPLES, with_families
+from tests.gui.samples import SAMPLES, gpu, machine, with_families
 from tests.sampling.fakes import process_key, process_sample
 
 pytestmark = pytest.mark.usefixtures('utc')
@@ -88,6 +88,13 @@ def test_exited_processes_and_unknown_values_are_last_in_both_directions(
 ) -> None:
     assert pids(Sort(order)) == usual
     assert pids(Sort(order, reverse=True)) == reverse
+
+
+def test_columns_of_devices_fit_a_sample_that_repeats_the_processes() -> None:
+    free = machine(gpu(0, 'A'))
+    failing = free._replace(devices=(gpu(0, 'A', status='error'),))
+    state = arrived(state_of(free), failing)
+    assert state.device_widths['state'] == len(state.devices[0].word) == len('failing')
 
 
 def test_users_and_problems_are_sorted_with_the_same_keys() -> None:

@@ -217,8 +217,8 @@ def test_w_saves_the_choices_and_shows_where() -> None:
 
 
 def test_older_sample_is_not_shown() -> None:
-    state = state_of(MANY)._replace(sample=MANY._replace(sequence=9))
-    assert after(state, SampleArrived(MANY._replace(sequence=8, processes=()))) is state
+    state = arrived(arrived(state_of(MANY), MANY), MANY)
+    assert after(state, SampleArrived(MANY._replace(sequence=2, processes=()))) is state
 
 
 @pytest.mark.parametrize(

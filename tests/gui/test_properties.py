@@ -33,6 +33,7 @@ from nvitop.gui.state.events import (
     SignalSent,
     Suspended,
 )
+from nvitop.gui.state.lists import relist
 from tests.gui.drawing import assert_is_drawn_inside
 from tests.gui.driving import KEYS
 from tests.gui.headless import FakeMeasuring, HeadlessTerminal
@@ -221,6 +222,7 @@ def _assert_sound(state: AppState) -> None:
         assert state.selected in {process.key for process in state.shown_sample.processes}
     assert state.selected is None or state.job is None
     assert state.screen is not Screen.METRICS or state.metrics is not None
+    assert relist(state._replace(listed_from=())) == state
 
 
 _VIEWS = st.builds(

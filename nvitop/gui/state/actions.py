@@ -12,7 +12,7 @@ from nvitop.gui.render.theme import THEMES
 from nvitop.gui.state import events, navigation, time_travel
 from nvitop.gui.state.app_state import AppState, EnvironState, ListPosition, Result, answer, refuse
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment
-from nvitop.gui.state.lists import list_sort, panel_rows, relist, sort_list
+from nvitop.gui.state.lists import list_sort, panel_rows, sort_list
 
 #: Minutes shown by the width of a history; 0: two seconds per cell.
 TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
@@ -189,7 +189,7 @@ def refresh(state: AppState) -> Result:
 def clear(state: AppState) -> Result:
     """Clear the filter, else the selection, else leave the page of a device, the tree or the pause."""
     if state.query:
-        return relist(state._replace(query='')), ()
+        return state._replace(query=''), ()
     state = state._replace(searched='')
     cleared = navigation.clear_selection(state)
     if cleared != state:

@@ -264,6 +264,8 @@ class AppState(NamedTuple):
     gpu_times_since: float = 0.0
     #: Events of the recording, oldest first.
     events: tuple[RecordedEvent, ...] = ()
+    #: What the following ones were made from, see :func:`~nvitop.gui.state.lists.relist`.
+    listed_from: tuple[object, ...] = ()
     #: Processes that match the filters, in the order of the list.
     rows: tuple[ProcessSample, ...] = ()
     #: The same processes by job, in the order of the list.

@@ -16,7 +16,7 @@ from nvitop.gui.state.app_state import (
     refuse,
     withdraw_notice,
 )
-from nvitop.gui.state.lists import process_lines, relist, uses_of_devices
+from nvitop.gui.state.lists import process_lines, uses_of_devices
 from nvitop.gui.state.navigation import current_line, go_to_line, lines_layout
 from nvitop.gui.state.process_filter import matches, matches_host_process, parse_query
 from nvitop.gui.state.time_travel import go_to_time
@@ -40,7 +40,7 @@ def _filter(state: AppState) -> str:
 def _with_filter(state: AppState, text: str) -> AppState:
     if state.screen is Screen.PROBLEMS:
         return state._replace(problem_query=text).at(ListPosition())
-    return relist(state._replace(query=text))
+    return state._replace(query=text)
 
 
 def press_in_field(state: AppState, field: TextField, key: str) -> Result:
@@ -51,7 +51,7 @@ def press_in_field(state: AppState, field: TextField, key: str) -> Result:
         if unknown:
             return refuse(state, unknown)
         searched = field.text.strip() if field.purpose == 'search' else state.searched
-        return relist(state._replace(searched=searched, field=None)), ()
+        return state._replace(searched=searched, field=None), ()
     if key in ('Esc', 'Ctrl-C'):
         return _close(state, field), ()
     # Up and Down also select a process that the filter keeps.
@@ -122,7 +122,7 @@ def _close(state: AppState, field: TextField) -> AppState:
         return withdraw_notice(state, 'Time')
     if field.start is not None:
         state = withdraw_notice(state._replace(positions=field.start), _NOT_FOUND)
-    return relist(state)
+    return state
 
 
 def find(state: AppState, text: str, step: int) -> AppState:

@@ -75,7 +75,6 @@ def sort_list(state: AppState, order: str, *, reverse: bool) -> Result:
     screen = state.screen
     list_order = _order(state, screen, order)
     state = state._replace(list_sorts={**state.list_sorts, screen: Sort(order, reverse)})
-    state = relist(state) if screen is Screen.MAIN else state
     return answer(state, 'key', f'Order: {list_order.describe(reverse=reverse)}'), ()
 
 
@@ -83,8 +82,25 @@ def sort_list(state: AppState, order: str, *, reverse: bool) -> Result:
 _DEVICES_WIDTH = 16
 
 
+def _sources(state: AppState) -> tuple[object, ...]:
+    """Return everything that the rows of devices and the lists of processes are made from."""
+    return (
+        *(state.shown_sample, state.findings, state.origin.is_chosen),
+        *(state.main, state.query, state.sort, state.screen),
+        state.field is not None and state.field.purpose == 'filter',
+    )
+
+
 def relist(state: AppState) -> AppState:
-    """Build the lists again from the shown sample; drop selection and tags of processes that exited."""
+    """Build the rows of devices and the lists again if what they are made from has changed."""
+    if _sources(state) == state.listed_from:
+        return state
+    state = _list(state)
+    return state._replace(listed_from=_sources(state))
+
+
+def _list(state: AppState) -> AppState:
+    """Build the lists; drop selection and tags of processes that exited."""
     main, processes = state.main, state.shown_sample.processes
     jobs = (
         {process_rows.job_key(process) for process in processes}

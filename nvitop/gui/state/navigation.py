@@ -234,7 +234,7 @@ def select_next_device(state: AppState, step: int) -> Result:
 
 def toggle_page(state: AppState) -> Result:
     main = state.main._replace(shows_page=not state.main.shows_page)
-    return lists.relist(state._replace(main=main)).at(state.position._replace(scroll_y=0)), ()
+    return state._replace(main=main).at(state.position._replace(scroll_y=0)), ()
 
 
 def show_user(state: AppState) -> Result:
@@ -248,7 +248,7 @@ def show_user(state: AppState) -> Result:
         return refuse(state, f'The {what} of these processes is unknown')
     others = (word for word in filter_words(state.query) if split_word(word)[0] not in prefixes)
     query = ' '.join((*others, exact_word(prefixes[0], name)))
-    return lists.relist(_to_main(state)._replace(query=query)), ()
+    return _to_main(state)._replace(query=query), ()
 
 
 def show_device(state: AppState) -> Result:
@@ -378,7 +378,7 @@ def go_back(state: AppState) -> Result:
     # A replay stands still while its events are read.
     pause = (screen is Screen.EVENTS) - (state.screen is Screen.EVENTS)
     effects = (Travel('pause', pause),) if pause else ()
-    state = lists.relist(state._replace(screen=screen, behind=tuple(behind), dialog=None))
+    state = state._replace(screen=screen, behind=tuple(behind), dialog=None)
     if selected is None or selected == (state.selected or ())[:2]:
         return state, effects
     keys = [row.key for row in state.rows if row.key[:2] == selected]

@@ -15,7 +15,6 @@ from nvitop.gui.state.app_state import (
     refuse,
     withdraw_notice,
 )
-from nvitop.gui.state.lists import relist
 from nvitop.gui.state.problems import Tally, count_problems, problem_lines
 from nvitop.health import findings
 
@@ -25,7 +24,7 @@ def toggle_freeze(state: AppState) -> Result:
     if not state.origin.is_live:
         return state, (events.Travel('pause', 0.0),)
     if state.frozen is not None:
-        return relist(state._replace(frozen=None)), ()
+        return state._replace(frozen=None), ()
     return state._replace(frozen=Frozen(state.sample, state.tally, state.sample.monotonic)), ()
 
 
@@ -66,7 +65,7 @@ def show_past(state: AppState, event: events.PastShown) -> AppState:
     if event.message:
         state = answer(state, 'Time', f'Time: {event.message}')
     if sample is None:
-        return relist(state._replace(frozen=None)) if state.frozen is not None else state
+        return state._replace(frozen=None)
     past_findings = findings(sample)
     problems = count_problems((), sample.problems, sample.timestamp, past_findings)
     costs = ((sample.monotonic, sample.cost),)
@@ -79,4 +78,4 @@ def show_past(state: AppState, event: events.PastShown) -> AppState:
         for process in sample.processes
     )
     sample = sample._replace(processes=processes)
-    return relist(state._replace(frozen=Frozen(sample, tally, until)))
+    return state._replace(frozen=Frozen(sample, tally, until))

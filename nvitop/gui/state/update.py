@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.state import actions, dialog, events, needs, time_travel
 from nvitop.gui.state.app_state import (
     AppState,
@@ -40,6 +39,7 @@ def update(state: AppState, event: events.Event) -> Result:
     if isinstance(event, (events.KeyPressed, events.MouseScrolled)) and state.clicked[0] >= 0:
         state = state._replace(clicked=(-1, 0.0))
     after, effects = _HANDLERS[type(event)](state, event)
+    after = relist(after)
     if isinstance(event, (events.KeyPressed, events.MousePressed, events.MouseScrolled)):
         after = drop_answers(before, after)
     return after, effects
@@ -68,9 +68,8 @@ def _press(state: AppState, event: events.KeyPressed) -> Result:
     if why:
         return refuse(state, why)
     state, effects = binding.run(state)
-    if binding.is_signal or binding.scrolls:
-        return state, effects
-    return select_folded(state), effects
+    state = relist(state)
+    return state if binding.scrolls else select_folded(state), effects
 
 
 def _click(state: AppState, event: events.MousePressed) -> Result:
@@ -158,25 +157,19 @@ def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
         state.tally.problems, sample.problems, sample.timestamp, current_findings
     )
     costs = (*state.tally.costs, (sample.monotonic, sample.cost))[-MAX_COSTS:]
-    after = state._replace(
-        sample=sample,
-        origin=event.origin,
-        tally=Tally(problems, current_findings, costs, problem_lines(problems)),
-        gpu_times=event.gpu_times,
-        gpu_times_since=event.gpu_times_since,
-        events=event.events,
+    after = relist(
+        state._replace(
+            sample=sample,
+            origin=event.origin,
+            tally=Tally(problems, current_findings, costs, problem_lines(problems)),
+            gpu_times=event.gpu_times,
+            gpu_times_since=event.gpu_times_since,
+            events=event.events,
+        )
     )
-    if after.frozen is None:
-        after = after._replace(devices=device_rows(sample, current_findings))
-    # Processes are measured less often than devices: most samples repeat them.
-    same_processes = sample.processes is before.processes
-    same_devices = [d.key for d in sample.devices] == [d.key for d in before.devices]
-    if same_processes and same_devices and sample.host_processes is before.host_processes:
-        return after
     if not before.devices and state.view.mode == 'full' and actions.why_not_full(after):
         after = answer(after, 'mode', actions.why_not_full(after))
-    after = note_exits(before, after if after.frozen is not None else relist(after))
-    return dialog.require_reading_of_changes(state, after)
+    return dialog.require_reading_of_changes(state, note_exits(before, after))
 
 
 def _set_clocks(state: AppState, event: events.ClockTicked) -> AppState:
