@@ -17,7 +17,7 @@ from nvitop.gui.model.device_columns import DEVICE_COLUMNS, LINE_FACTS, device_w
 from nvitop.gui.model.device_rows import answers, device_rows, fold_free
 from nvitop.gui.model.main_rows import DEVICE_FRAME, MainRows, full_height, main_rows
 from nvitop.gui.model.main_rows import lines_of as lines_of_row
-from nvitop.gui.model.table import Column, Item, fit, place
+from nvitop.gui.model.table import Item, fit, place
 from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import Buffer, Cells, Rect
 from nvitop.gui.render.theme import PLAIN, Role, Style
