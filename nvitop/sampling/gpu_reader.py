@@ -33,6 +33,7 @@ from nvitop.sampling.types import (
     DeviceSample,
     DeviceStatus,
     Problem,
+    Sleep,
 )
 
 
@@ -260,16 +261,16 @@ class _SleepyGpu:
         self.begin('asleep', now)
 
     def row(self, now: float, *, asks: bool) -> GpuReading:
-        """Return the row of the GPU while it is not queried; ``asks``: say how to wake it."""
-        reason = RESTING
+        """Return the row of the GPU while it is not queried; ``asks``: a refresh wakes it."""
+        reason, why, sleep = RESTING, RESTING, None
         if self.state == 'asleep':
-            deep = self.power_state.startswith('D3')
-            reason = f'asleep ({self.power_state})' if deep else 'asleep'
-            if self.was_awake and now - self.since >= 1:
-                reason += f' for {format_duration(now - self.since)}'
-            reason += '; press r to wake it' if asks else ''
-        sample = DeviceSample(self.info.key, self.info, 'asleep', reason)
-        why = ASLEEP if self.state == 'asleep' else RESTING
+            state = self.power_state if self.power_state.startswith('D3') else ''
+            seconds = now - self.since if self.was_awake and now - self.since >= 1 else None
+            sleep = Sleep(state, seconds, wakes_on_refresh=asks)
+            reason = f'asleep ({state})' if state else 'asleep'
+            reason += '' if seconds is None else f' for {format_duration(seconds)}'
+            why = ASLEEP
+        sample = DeviceSample(self.info.key, self.info, 'asleep', reason, sleep)
         return GpuReading((sample,), problems=(Problem(self.info.key, STATUS, why),))
 
 

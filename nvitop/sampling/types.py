@@ -128,6 +128,17 @@ class DeviceInfo(NamedTuple):
     minor_number: int | None = None
 
 
+class Sleep(NamedTuple):
+    """How a GPU sleeps (runtime D3)."""
+
+    #: PCI power state: ``'D3cold'`` draws no power; ``''`` if it is not known to be a deep one.
+    power_state: str = ''
+    #: Time since it fell asleep, ``None`` if it slept already when it was first seen.
+    seconds: float | None = None
+    #: Whether a refresh wakes it.
+    wakes_on_refresh: bool = False
+
+
 class DeviceSample(NamedTuple):
     """Values measured on one device.
 
@@ -138,8 +149,10 @@ class DeviceSample(NamedTuple):
     key: DeviceKey
     info: DeviceInfo
     status: DeviceStatus = 'ok'
-    #: Why the status is not ``'ok'``, for people: ``'GPU is lost'``, ``'asleep for 5 min'``.
+    #: Why the status is not ``'ok'``, for people: ``'GPU is lost'``, ``'asleep for 5m'``.
     reason: str = ''
+    #: ``None`` if it is awake, even if its status is ``'asleep'``: it is left alone to fall asleep.
+    sleep: Sleep | None = None
     # memory
     memory_used_bytes: int | None = None
     memory_free_bytes: int | None = None

@@ -34,12 +34,13 @@ from nvitop.gui.state.events import (
     Suspended,
     Terminated,
 )
+from nvitop.gui.state.keymap import Keymap, rebind
 from nvitop.gui.state.lists import panel_rows, process_lines, relist
 from nvitop.gui.state.navigation import current_line, lines_layout, selected_key
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
-from nvitop.sampling.types import DeviceSample, Problem
+from nvitop.sampling.types import DeviceSample, Problem, Sleep
 from tests.gui.drawing import click_hit, lines_of, state_on, text_of
 from tests.gui.driving import (
     FLAT,
@@ -516,7 +517,8 @@ def test_page_ends_when_its_gpu_vanishes(count: int) -> None:
 
 def test_the_only_gpu_says_that_it_is_asleep_and_how_to_wake_it() -> None:
     first = EIGHT.devices[0]
-    asleep = DeviceSample(first.key, first.info, 'asleep', 'asleep (D3cold); press r to wake it')
+    sleep = Sleep('D3cold', wakes_on_refresh=True)
+    asleep = DeviceSample(first.key, first.info, 'asleep', sleep=sleep)
     sample = EIGHT._replace(devices=(asleep,), processes=())
     for width, words in (
         (100, 'GPU 0 is asleep (D3cold) and draws no power. Press r to wake it'),
@@ -525,6 +527,9 @@ def test_the_only_gpu_says_that_it_is_asleep_and_how_to_wake_it() -> None:
     ):
         line = draw_frame(state_of(sample, width, 30), History()).lines()[2]
         assert (line[0], line[-1], line[1:-1].strip()) == ('│', '│', words)
+    keymap, _ = rebind({'refresh': ['w']}, Keymap(BINDINGS))
+    lines = draw_frame(state_of(sample, 100, 30)._replace(keys=keymap), History()).lines()
+    assert '. Press w to wake it ' in lines[2]
     state = state_of(sample, 120, 30, ViewState(hints=True))
     hints = draw_frame(state, History()).lines()[-1]
     assert (
@@ -534,7 +539,7 @@ def test_the_only_gpu_says_that_it_is_asleep_and_how_to_wake_it() -> None:
 
 def test_a_sleeping_gpu_is_neither_wrong_nor_part_of_totals() -> None:
     third = EIGHT.devices[2]
-    asleep = DeviceSample(third.key, third.info, 'asleep', 'asleep (D3cold) for 5m')
+    asleep = DeviceSample(third.key, third.info, 'asleep', sleep=Sleep('D3cold', 300.0))
     problem = Problem(third.key, 'status', 'asleep; reading its values would wake it')
     devices = (*EIGHT.devices[:2], asleep, *EIGHT.devices[3:])
     rows = tuple(row for row in EIGHT.processes if row.key.device != third.key)
@@ -542,7 +547,7 @@ def test_a_sleeping_gpu_is_neither_wrong_nor_part_of_totals() -> None:
     for size in ((120, 40), (80, 24), (180, 60)):
         buffer = draw_frame(state_of(sample, *size), History())
         text = '\n'.join(buffer.lines())
-        assert re.search('2  +asleep +.D3cold. for 5m', text)
+        assert re.search('2  +asleep +.D3cold. for 5m · nvitop -o 2 wakes it', text)
         assert '2!' not in text
         assert 'unreadable' not in text
     assert '1 asleep: GPU 2' in text

@@ -23,7 +23,7 @@ from nvitop.health.command import format_npd, format_text, judge
 from nvitop.query import command as query_command
 from nvitop.sampling.gpu_reader import ASLEEP, HELD_AWAKE
 from nvitop.sampling.source import LiveSource
-from nvitop.sampling.types import Demand, Sample
+from nvitop.sampling.types import Demand, Sample, Sleep
 from nvitop.select import command as select_command
 from tests.clock import Clock
 from tests.sampling.conftest import statuses
@@ -157,6 +157,7 @@ def test_a_sleeping_gpu_is_never_touched(bench: Bench, asleep: tuple[int, ...]) 
     assert bench.machine.calls['nvmlDeviceGetHandleByPciBusId_v2'] == 2 - len(asleep)
     assert [d.status == 'asleep' for d in last.devices] == [i in asleep for i in (0, 1)]
     assert first.devices[1].reason == last.devices[1].reason == 'asleep (D3cold)'
+    assert first.devices[1].sleep == last.devices[1].sleep == Sleep('D3cold')
     assert last.devices[1].info.name == 'NVIDIA GeForce RTX 4070 Laptop GPU'
     assert last.devices[1].key.uuid == ''  # /proc shows question marks
     assert last.devices[1].info.bus_id == '00000000:43:00.0'
@@ -215,10 +216,13 @@ def test_an_idle_gpu_is_left_alone_until_it_is_used(bench: Bench) -> None:
     resting = bench.sample(source)
     assert statuses(resting) == ['ok', 'asleep']
     assert resting.devices[1].reason.startswith('idle; not queried')
+    assert resting.devices[1].sleep is None
     assert bench.queried() == [True, False]
     bench.tree.set(1, 'suspended')
     assert bench.sample(source, 60.0).devices[1].reason == 'asleep (D3cold)'
-    assert bench.sample(source, 300.0).devices[1].reason == 'asleep (D3cold) for 5m'
+    sample = bench.sample(source, 300.0)
+    assert sample.devices[1].reason == 'asleep (D3cold) for 5m'
+    assert sample.devices[1].sleep == Sleep('D3cold', 300.0)
     # Another program wakes it.
     bench.tree.set(1, 'active')
     sample = bench.sample(source)
@@ -278,7 +282,7 @@ def test_wake_decides_and_a_named_gpu_is_woken(bench: Bench) -> None:
     asking = bench.source('ask')
     asleep = bench.sample(asking)
     assert statuses(asleep) == ['asleep', 'asleep']
-    assert asleep.devices[0].reason == 'asleep (D3cold); press r to wake it'
+    assert asleep.devices[0].sleep == Sleep('D3cold', wakes_on_refresh=True)
     asking.refresh()
     assert statuses(bench.sample(asking)) == ['ok', 'ok']
     assert statuses(bench.sample(asking)) == ['asleep', 'asleep']  # the files still say so

@@ -7,11 +7,11 @@ from collections import Counter
 from typing import Iterable, NamedTuple, Sequence
 
 from nvitop.basics.text import counted
-from nvitop.basics.units import GiB
+from nvitop.basics.units import GiB, format_duration
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.table import Item
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, WARNING, Style
-from nvitop.gui.render.width import cell_width, safe
+from nvitop.gui.render.width import safe
 from nvitop.health import (
     DeviceState,
     Finding,
@@ -344,19 +344,16 @@ def fold_free(rows: Sequence[GpuRow]) -> Folded:
     return Folded(tuple(row for row in rows if row not in free), free)
 
 
-def why_silent(device: DeviceSample, room: int) -> str:
-    """Return why a device has no values, in words that fit if there are any; ``''`` if its status says it."""
-    reason = safe(device.reason or device.status)
-    if reason in (device.status, f'GPU is {device.status}'):
+def why_silent(device: DeviceSample) -> str:
+    """Return why a device has no values, safe to draw; ``''`` if its status says it."""
+    if device.sleep is not None:
+        state, seconds, _ = device.sleep
+        time = '' if seconds is None else f'for {format_duration(seconds)}'
+        return ' '.join(filter(None, (safe(state) and f'({safe(state)})', time)))
+    if device.reason in ('', device.status, f'GPU is {device.status}'):
         return ''
-    if device.status == 'asleep' and reason.startswith('asleep'):
-        reason = reason[len('asleep') :].lstrip(' ,;')
-        if 'press r' not in reason:
-            reason = '; '.join(filter(None, (reason, f'nvitop -o {device.key.label} wakes it')))
-    if device.status == 'not permitted':
-        reason = f'{device.status}: {reason}'
-    forms = (reason, *(reason.partition(end)[0] for end in (';', ',', ' (')))
-    return next((form for form in forms if cell_width(form) <= room), forms[-1])
+    reason = safe(device.reason)
+    return f'{device.status}: {reason}' if device.status == 'not permitted' else reason
 
 
 def model_text(rows: Sequence[GpuRow]) -> str:

@@ -26,9 +26,20 @@ from nvitop.gui.model.device_columns import (
 )
 from nvitop.gui.model.device_rows import GpuRow, is_on, model_text, why_silent
 from nvitop.gui.model.main_rows import DEVICE_FRAME, FACT_LABEL, FACT_WIDTH, MainRows, lines_of
-from nvitop.gui.model.table import CLASSIC, Column, Content, Item, Placed, inside, place
+from nvitop.gui.model.table import CLASSIC, Column, Content, Item, Placed, fit, inside, place
 from nvitop.gui.render.buffer import Buffer, Cells, Rect
-from nvitop.gui.render.theme import DIM, HEADING, IDLE, KEY, PLAIN, TITLE, WARNING, Role, Style
+from nvitop.gui.render.theme import (
+    DIM,
+    HEADING,
+    IDLE,
+    KEY,
+    PLAIN,
+    TITLE,
+    WARNING,
+    Pieces,
+    Role,
+    Style,
+)
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.view.charts import (
     Ruler,
@@ -61,6 +72,8 @@ class DeviceView(NamedTuple):
     marked: DeviceKey | None = None
     #: Widths of columns that were needed so far; empty in a report.
     widths: Mapping[str, int] = {}
+    #: The key that wakes a GPU; ``''`` if there is none.
+    wake_key: str = ''
 
 
 def draw_devices(buf: Buffer, area: Rect, heights: MainRows, view: DeviceView) -> Cells | None:
@@ -80,7 +93,7 @@ def draw_devices(buf: Buffer, area: Rect, heights: MainRows, view: DeviceView) -
         return None
     if len(rows) == 1 and rows[0].device.status == 'asleep' and view.ruler is not None:
         line = Rect(1, area.y + 1, area.width - 2, 1)
-        _draw_asleep(buf, line, rows[0].device, is_selected=view.selected is not None)
+        _draw_asleep(buf, line, rows[0].device, view)
         return None
     if heights.has_metrics:
         return _draw_metrics(buf, area, heights, rows[0], view)
@@ -239,7 +252,7 @@ def _draw_row(
     history = columns[-1] if columns[-1].column.name == 'history' else None
     right = columns[-1].right if history is None else history.x - 2
     if device.status != 'ok':
-        _draw_silent(buf, y, columns, row, area.height)
+        _draw_silent(buf, y, columns, row, area.height, view.wake_key)
     else:
         for cell in columns:
             # The GPU of a MIG device has values that it lacks.
@@ -280,26 +293,34 @@ def _draw_memory(buf: Buffer, area: Rect, device: DeviceSample, ruler: Ruler) ->
     draw_history(buf, area.inset(len('MEM') + 1, 0, 0, 0), values, metric_style(metric))
 
 
-def _draw_silent(buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, lines: int) -> None:
+def _draw_silent(
+    buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, lines: int, wake_key: str
+) -> None:
+    """Draw why a device has no values after its state, and what to do."""
     x = 0
     for cell in columns:
         if cell.column.name in ('index', 'mark', 'name', 'state'):
-            content = cell.column.text(row, cell.width)
-            draw_cell(buf, y, cell, content, PLAIN)
+            draw_cell(buf, y, cell, cell.column.text(row, cell.width), PLAIN)
         elif not x:
             x = cell.x
     room = columns[-1].right - x
-    reason = clip(why_silent(row.device, room), room)
+    reason, advice = clip(why_silent(row.device), room), row.advice
+    if row.device.sleep is not None:
+        can_press = wake_key and row.device.sleep.wakes_on_refresh
+        label = row.device.key.label
+        advice = f'press {wake_key} to wake it' if can_press else f'nvitop -o {label} wakes it'
+    if reason and lines == 1:
+        used = buf.write(x, y, reason, row.word_style)
+        if advice and used + 3 + cell_width(advice) <= room:
+            buf.write(x + used, y, f' · {advice}', DIM)
+        return
     words = [(reason, row.word_style)] if reason else []
-    advice = _lines_of_sentences(row.advice, room)
-    if len(words) + len(advice) > lines:
-        advice = wrap(row.advice, room, lines)
-    words += [(line, DIM) for line in advice if line]
+    texts = _lines_of_sentences(advice, room)
+    if len(words) + len(texts) > lines:
+        texts = wrap(advice, room, lines)
+    words += [(line, DIM) for line in texts if line]
     for number, (text, style) in enumerate(words[:lines], y):
         buf.write(x, number, text, style)
-    used = cell_width(reason)
-    if lines == 1 and reason and row.advice and used + 3 + cell_width(row.advice) <= room:
-        buf.write(x + used, y, f' · {row.advice}', DIM)
 
 
 def _lines_of_sentences(text: str, room: int) -> list[str]:
@@ -307,20 +328,27 @@ def _lines_of_sentences(text: str, room: int) -> list[str]:
     return [line for sentence in sentences for line in wrap(sentence, max(1, room))]
 
 
-def _draw_asleep(buf: Buffer, line: Rect, device: DeviceSample, *, is_selected: bool) -> None:
-    state, _, wakes = safe(device.reason or 'asleep').partition('; press r')
-    name, cells = f'GPU {device.key.label}', inside(buf.width)
-    words = f'{name} {"has been" if " for " in state else "is"} {state}'
-    advice = [('. Press ', PLAIN), ('r', KEY), (' to wake it', PLAIN)]
-    room = cells.width - sum(len(text) for text, _ in advice)
-    power = ' and draws no power' if '(D3cold)' in state else ''
-    forms = (words + power, words, f'{name} is asleep')
-    words = next((form for form in forms if cell_width(form) <= room), forms[-1])
+def _draw_asleep(buf: Buffer, line: Rect, device: DeviceSample, view: DeviceView) -> None:
+    """Draw the sentence in place of the only GPU, and the key that wakes it."""
+    name, sleep, cells = f'GPU {device.key.label}', device.sleep, inside(buf.width)
+    if sleep is None:
+        reason = clip(f'{name} is {safe(device.reason or "asleep")}', cells.width)
+        forms: tuple[str, ...] = (reason,)
+    else:
+        verb = 'is' if sleep.seconds is None else 'has been'
+        text = f'{name} {verb} asleep {why_silent(device)}'.rstrip()
+        power = ' and draws no power' if sleep.power_state == 'D3cold' else ''
+        forms = (text + power, text, f'{name} is asleep')
+    advice: Pieces = ()
+    if sleep is not None and sleep.wakes_on_refresh and view.wake_key:
+        advice = (('. Press ', PLAIN), (view.wake_key, KEY), (' to wake it', PLAIN))
+    room = cells.width - sum(cell_width(text) for text, _ in advice)
+    (words,) = fit([Item(forms)], room, 0)
     x = cells.x
-    for text, style in ((words, PLAIN), *(advice if wakes else ())):
+    for text, style in ((words, PLAIN), *advice):
         x += buf.write(x, line.y, text, style, width=max(0, cells.right - x))
     buf.hit(line, 'device', device.key)
-    if is_selected:
+    if view.selected is not None:
         buf.restyle(line, back=Role.SELECTED)
 
 

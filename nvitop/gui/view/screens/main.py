@@ -41,6 +41,7 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         selected=None if main.shows_page else main.selected_device,
         marked=None if selected is None else selected.device,
         widths=state.device_widths,
+        wake_key=state.with_key('r', '{}'),
     )
     has_foreign = any(row.status == 'foreign' for row in state.rows)
     listed = ProcessView(
