@@ -213,8 +213,6 @@ class SimulatedSystem(System):
 
     def past(self, seconds: float) -> Past | None:
         world, t = self._world, self._world.seconds() - seconds
-        if not any(task.spec.age for task in world.tasks):
-            return None
         devices = {index: _past_of(node, t) for index, node in enumerate(world.present())}
         processes = {
             pid: {

@@ -334,3 +334,11 @@ def test_previous_value_returns_after_an_event(start: Start) -> None:
         machine.advance(8.0)
         course.append(pynvml.nvmlDeviceGetTemperature(handle(), 0))
     assert course == [40, 90, 40]
+
+
+@pytest.mark.parametrize('scenario', ['half-busy', 'spark'])  # processes with an age, and without
+def test_graphs_of_every_machine_begin_with_a_past(scenario: str) -> None:
+    with simulation.machine(scenario, processes='none', clock=lambda: 0.0):
+        past = system().past(1800.0)
+    assert past is not None
+    assert past.devices[0]['gpu_utilization_percent']
