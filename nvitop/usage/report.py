@@ -321,8 +321,10 @@ def _title(report: Report, paint: Paint) -> str:
     ends = [format_time(report.since), format_time(math.ceil(report.until))]
     if report.gpu_seconds >= CLOCK_SECONDS or all(end.endswith(':00') for end in ends):
         ends = [end[:-3] for end in ends]
+    (day, _), (last_day, clock) = (end.split() for end in ends)
+    period = f'{ends[0]} to {clock if last_day == day else ends[1]}'
     title = f'GPU usage of {printable(hosts)}'
-    return _head((title, counted(report.gpus, 'GPU'), ' to '.join(ends)), report.simulated, paint)
+    return _head((title, counted(report.gpus, 'GPU'), period), report.simulated, paint)
 
 
 def _head(words: Sequence[str], scenario: str, paint: Paint) -> str:

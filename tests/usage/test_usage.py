@@ -349,7 +349,7 @@ def test_tables_leave_out_only_little_time_without_a_user() -> None:
     table.add(Sums(free=0.2), '')
     report = Report(0.25, 0.75, ('user',), table.rows(), ('gpu07',), 1)
     lines = report_text(report, 'table', with_total=True).splitlines()
-    assert re.search(r':00 to .*:01$', lines[0])  # no period without a length
+    assert re.search(r' \d\d:\d\d:00 to \d\d:\d\d:01$', lines[0])  # one day; never without a length
     assert [line.split()[:2] for line in lines[3:]] == [
         ['ann', '0:00:01'],
         ['bob', '0:00:00'],
