@@ -156,12 +156,10 @@ def _power(row: GpuRow, width: int) -> Pieces:
 
 
 def _memory(row: GpuRow, _: int) -> Pieces:
-    used, total = row.device.memory_used_bytes, row.device.info.memory_total_bytes
-    return (
-        (fmt.format_bytes(used), PLAIN),
-        (' / ', PLAIN),
-        (f'{fmt.format_bytes(total):>8}', PLAIN),
-    )
+    """Used and installed memory, in one unit for all rows."""
+    sizes = row.device.memory_used_bytes, row.device.info.memory_total_bytes
+    used, total = (fmt.NOT_AVAILABLE if size is None else f'{size / GiB:.2f}GiB' for size in sizes)
+    return ((used, PLAIN), (' / ', PLAIN), (f'{total:>8}', PLAIN))
 
 
 def _compute_mode(row: GpuRow, _: int) -> str:
