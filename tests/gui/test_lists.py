@@ -129,16 +129,23 @@ def test_hours_of_users_look_as_in_the_report_of_usage() -> None:
         lines = [' '.join(line.split()) for line in lines_of(shown)]
         assert any(' USED h HELD h ' in line for line in lines)
         assert any('alice' in line and f' {texts_of_alice} ' in line for line in lines)
+        assert not any(' 0:00:00 0:00:00' in line or ' 0.0 0.0' in line for line in lines)
 
 
-def test_jobs_have_their_whole_names_before_the_age_of_the_oldest_process() -> None:
+def test_jobs_have_their_users_and_whole_names_before_the_age_of_the_oldest_process() -> None:
     job = make_owner((Layer('unit', 'jupyter-of-carol.service'),))
     sample = SAMPLES['h100x8']
     processes = tuple(process._replace(owner=job) for process in sample.processes)
+    users = list(dict.fromkeys(process.username or '' for process in processes))
     state = pressed(state_of(sample._replace(processes=processes), 80, 24), 'U', 'u')
-    first, _, headings, row, *_ = lines_of(state)
+    first, _, headings, row, *below = lines_of(state)
     assert '› jobs ' in first
-    assert headings.split()[1:5] == ['JOB', 'PROCS', 'GPU', '▼MEM']
+    assert headings.split()[1:6] == ['JOB', 'USER', 'PROCS', 'GPU', '▼MEM']
+    assert f' {users[0]} +{len(users) - 1} ' in row
+    assert any(f'{job} · {users[0]} +{len(users) - 1}: ' in line for line in below)
+    assert all(str(job) not in line for line in below if ' C ' in line)
+    detail_of_job = next(line for line in below if ' PID ' in line)
+    assert detail_of_job.split()[1:4] == ['GPU', 'USER', 'PID']
     assert 'OLDEST' not in headings
     plain = tuple(process._replace(owner=Owner()) for process in sample.processes)
     detail = lines_of(pressed(state_of(sample._replace(processes=plain), 80, 24), 'U'))

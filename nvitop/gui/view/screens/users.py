@@ -44,8 +44,10 @@ _MEMORY = Style(Role.MEMORY)
 _GPU_CELLS, _NAME_CELLS, _VALUE_CELLS = 6, 16, 28
 #: Columns of the times of users.
 _TIMES = ('hours', 'held_hours')
-#: Columns of the processes of a user, and those of their graphs.
-_DETAILS = ('gpu', 'pid', 'type', 'owner', 'gpu_memory', 'idle', 'sm', 'command')
+#: Cells of a job before columns of a rank below 8 (see `place`).
+_JOB_CELLS = 20
+#: Columns of the processes of a user or job.
+_DETAILS = ('gpu', 'user', 'owner', 'pid', 'type', 'gpu_memory', 'idle', 'sm', 'command')
 #: What the GPU time of the unknown user is if none of their processes runs.
 _UNKNOWN_TIME = 'GPUs were in use, but no process with a known user was seen to use them.'
 #: Minimum number of rows for the histories of the GPUs of a user.
@@ -58,8 +60,17 @@ def _name(user: Group, width: int) -> Content:
     return ((fmt.format_user(user.name, width), OWN if user.is_own else PLAIN),)
 
 
+def _users(job: Group, width: int) -> str:
+    """Return the users of a job: ``ann``, ``ann +2``."""
+    names = list(dict.fromkeys(process.username for process in job.processes))
+    more = f' +{len(names) - 1}' if len(names) > 1 else ''
+    return fmt.format_user(names[0], width - len(more)) + more if names else ''
+
+
 def _hours(at: int, total: float, user: Group, _: int) -> str:
-    return '' if user.gpu_times is None else format_hours(user.gpu_times[at], total)
+    if user.gpu_times is None or (at and not user.gpu_times[at]):
+        return ''  # blank as no idle memory is
+    return format_hours(user.gpu_times[at], total)
 
 
 def _idle_memory(user: Group, _: int) -> Content:
@@ -70,6 +81,8 @@ def _idle_memory(user: Group, _: int) -> Content:
     return ((fmt.format_gib_count(size), style),)
 
 
+#: The column of jobs after their names.
+_USERS_OF_JOB = Column('users', 'USER', (5, 16), '', _users, align='<', gap=2, rank=1)
 # fmt: off
 #: Columns. Text: of a :class:`~nvitop.gui.state.process_rows.Group`, for the width.
 USER_COLUMNS: tuple[Column, ...] = (
@@ -90,9 +103,9 @@ USER_COLUMNS: tuple[Column, ...] = (
     Column('held_hours', 'HELD h', (7,), 'GPU-hours held idle in that time', functools.partial(_hours, 1, 0.0),
            rank=3, unit='h', source='`nvitop usage`'),
     Column('cpu', '%CPU', (6,), 'CPU time of all processes, in percent of one core', lambda row, _: fmt.format_count(row.total.cpu_percent),
-           rank=5, order='cpu', unit='% of a core', source='sum of `%CPU`'),
+           rank=9, order='cpu', unit='% of a core', source='sum of `%CPU`'),
     Column('oldest', 'OLDEST', (6,), 'running time of the process that was started first', lambda row, _: fmt.format_age(row.total.running_time_seconds),
-           rank=6, order='oldest', source='highest `TIME`'),
+           rank=10, order='oldest', source='highest `TIME`'),
 )
 # fmt: on
 
@@ -178,7 +191,9 @@ def _columns(
         if column.name == 'user' and state.sums_by_owner:
             most = room if has_map else width - _VALUE_CELLS
             names = max(column.sizes[0], min(widest(column, users), most))
-            column = column._replace(title='JOB', sizes=(names,))
+            sizes = (min(names, _JOB_CELLS), names)
+            columns += [column._replace(title='JOB', sizes=sizes), _USERS_OF_JOB]
+            continue
         columns.append(column)
     return columns
 
@@ -209,7 +224,8 @@ def _draw_detail(
     lines = [Line(process) for process in user.processes]
     where = f' on {devices_text(user.devices)}' if user.devices else ''
     count = f'{user.process_count} process{"" if user.process_count == 1 else "es"}'
-    draw_section(buf, area.y, f'{plain_text(_name(user, 32))}: {count}{where}')
+    users = f' · {_users(user, 32)}' if state.sums_by_owner else ''
+    draw_section(buf, area.y, f'{plain_text(_name(user, 32))}{users}: {count}{where}')
     body = area.inset(0, 1, 0, 0)
     if not (user.name or user.processes):
         draw_message(buf, body, _UNKNOWN_TIME, DIM)
@@ -221,7 +237,8 @@ def _draw_detail(
     lines = lines[: max(0, table.height - 1)]
     # A click on their headings does not sort them.
     has_jobs = column_widths(user.processes)['owner'] > 0
-    names = [name for name in _DETAILS if name != 'owner' or has_jobs]
+    is_shown = {'user': state.sums_by_owner, 'owner': has_jobs and not state.sums_by_owner}
+    names = [name for name in _DETAILS if is_shown.get(name, True)]
     columns = [COLUMNS_BY_NAME[name]._replace(order='') for name in names]
     columns[0] = columns[0]._replace(sizes=(4,))  # begins where the names of users do
     placed = place_for(lines, columns, Cells(table.x, table.width))
