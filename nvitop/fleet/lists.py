@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from nvitop.basics.text import (
@@ -18,11 +18,11 @@ from nvitop.basics.text import (
     split_word,
 )
 from nvitop.basics.units import format_duration
-from nvitop.fleet.types import LATE_SECONDS, FleetHost, available, totals
+from nvitop.fleet.types import LATE_SECONDS, available, totals
 
 if TYPE_CHECKING:
     from nvitop.fleet.series import Scope
-    from nvitop.fleet.types import Fleet, FleetGpu
+    from nvitop.fleet.types import Fleet, FleetGpu, FleetHost
 
 FORMATS = ('table', 'json', 'csv')
 #: Version of the JSON structure; increased by changes that would break programs.
@@ -30,17 +30,27 @@ SCHEMA = 1
 
 
 class View(NamedTuple):
-    """A list."""
+    """A list. A GPU is listed as its host with this GPU alone."""
 
     #: Name of a column in CSV, JSON and ``--sort`` → its value.
     columns: Mapping[str, Callable[[Any], Any]]
+    #: Its rows, in the order of one of the columns.
     rows: Callable[[Fleet], Sequence[Any]]
+    order: str
     #: Shown instead of an empty list.
     empty: str
 
     def value(self, name: str, row: Any) -> Any:
         """Return the value of a column: a list, a text, a number with few digits, or ``None``."""
         return _plain(name, self.columns[name](row))
+
+    def sort_value(self, name: str, row: Any) -> Any:
+        """Return what a column is sorted by: a text, a number, or that of items; ``None``: unknown."""
+        value = self.columns[name](row)
+        if name in TEXTS:
+            text = value if isinstance(value, str) else ' '.join(value)
+            return natural(text) if text else None
+        return len(value) if isinstance(value, (tuple, list)) else value
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -49,18 +59,22 @@ def _plain(name: str, value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _attributes(*names: str, of: str = '') -> dict[str, Callable[[Any], Any]]:
-    return {name: attrgetter(of + name) for name in names}
+def _attributes(*names: str) -> dict[str, Callable[[Any], Any]]:
+    return {name: attrgetter(name) for name in names}
 
 
-class HostGpu(NamedTuple):
-    """A GPU in the list of all GPUs."""
-
-    host: FleetHost
-    gpu: FleetGpu
+def _of_gpu(name: str) -> Callable[[FleetHost], Any]:
+    return lambda row: getattr(row.gpus[0], name)
 
 
-_USAGE = (
+#: Columns that are sorted from A to Z; others have the highest value first.
+TEXTS = frozenset(
+    (
+        *('host', 'gpu', 'uuid', 'state', 'models', 'user', 'users', 'job', 'jobs', 'names'),
+        *('severity', 'finding', 'advice'),
+    )
+)
+_USAGE = _attributes(
     *('utilization_percent', 'memory_used_bytes', 'memory_total_bytes'),
     *('power_watts', 'temperature_celsius'),
 )
@@ -69,7 +83,7 @@ VIEWS = {
         {
             'host': attrgetter('name'),
             'gpus': lambda host: len(host.gpus),
-            **_attributes(*_USAGE),
+            **_USAGE,
             'free_gpus': attrgetter('free'),
             'held_gpus': attrgetter('held'),
             **_attributes('age_seconds', 'models', 'users'),
@@ -79,22 +93,31 @@ VIEWS = {
             ],
             'names': lambda host: '' if host.is_silent else host.kind,
         },
-        lambda fleet: fleet.hosts,
+        # Of those without free GPUs, the ones that need attention are first.
+        lambda fleet: sorted(fleet.hosts, key=lambda host: (-host.free, -len(host.problems))),
+        'free_gpus',
         'No host matches',
     ),
     'gpus': View(
         {
-            'host': attrgetter('host.name'),
-            'gpu': attrgetter('gpu.label'),
-            'uuid': attrgetter('gpu.id'),
-            'state': attrgetter('gpu.word'),
-            **_attributes(*_USAGE, 'users', 'jobs', of='gpu.'),
-            'findings': lambda row: [finding.words for finding in row.gpu.findings],
+            'host': attrgetter('name'),
+            'gpu': _of_gpu('label'),
+            'uuid': _of_gpu('id'),
+            'state': _of_gpu('word'),
+            **_USAGE,
+            'users': _of_gpu('users'),
+            'jobs': _of_gpu('jobs'),
+            'findings': lambda row: [finding.words for finding in row.gpus[0].findings],
         },
         lambda fleet: sorted(
-            (HostGpu(host, gpu) for host in fleet.hosts for gpu in host.gpus),
-            key=lambda row: (not row.gpu.is_free, not row.gpu.severity, row.gpu.state != 'held'),
+            (row for host in fleet.hosts for row in one_by_one(host)),
+            key=lambda row: (
+                not row.free,
+                not row.gpus[0].severity,
+                not row.held,
+            ),
         ),
+        'state',
         'No GPU matches',
     ),
     'users': View(
@@ -104,6 +127,7 @@ VIEWS = {
             **_attributes('processes', 'memory_bytes', 'hosts'),
         },
         lambda fleet: fleet.users,
+        'gpus',
         'No users are reported; of exporters, "nvitop exporter" reports them',
     ),
     'jobs': View(
@@ -112,6 +136,7 @@ VIEWS = {
             **_attributes('gpus', 'held_gpus', 'utilization_percent', 'users', 'hosts'),
         },
         lambda fleet: fleet.jobs,
+        'gpus',
         'No jobs are reported; of exporters, "nvitop exporter --owners" reports them, '
         'and dcgm-exporter can',
     ),
@@ -122,9 +147,15 @@ VIEWS = {
             'advice': attrgetter('advice'),
         },
         lambda fleet: fleet.problems,
+        'severity',
         'Nothing wrong is known',
     ),
 }
+
+
+def one_by_one(host: FleetHost) -> list[FleetHost]:
+    """Return the rows of the GPUs of a host."""
+    return [host._replace(gpus=(gpu,)) for gpu in host.gpus]
 
 
 def problems_of(host: FleetHost, late: float = 0.0) -> list[str]:
@@ -140,24 +171,16 @@ def problems_of(host: FleetHost, late: float = 0.0) -> list[str]:
 
 
 def sorted_rows(view: View, rows: Sequence[Any], order: str) -> list[Any]:
-    """Return rows sorted by a column: names ascending, numbers descending.
+    """Return rows sorted by a column: texts from A to Z, highest numbers first.
 
     Without a column they keep their order. Rows without a value are last.
     """
     if not order:
         return list(rows)
-    values = [(view.value(order, row), row) for row in rows]
+    values = [(view.sort_value(order, row), row) for row in rows]
     known = [pair for pair in values if pair[0] is not None]
-    if any(isinstance(value, str) for value, _ in known):
-        known.sort(key=lambda pair: natural(pair[0]))
-    else:
-        known.sort(key=lambda pair: -size(pair[0]))
+    known.sort(key=itemgetter(0), reverse=order not in TEXTS)
     return [row for _, row in known] + [row for value, row in values if value is None]
-
-
-def size(value: Any) -> float:
-    """Return a number, or the length of a list."""
-    return float(len(value) if isinstance(value, list) else value)
 
 
 def fleet_text(fleet: Fleet, kind: str, name: str = 'hosts', order: str = '') -> str:
@@ -187,21 +210,68 @@ def no_hosts(scope: Scope) -> str:
     return 'the server has no series of GPUs; does it scrape an exporter for GPUs?'
 
 
-# Names of hosts
+# Rows that differ in their hosts only
 
 
-def _runs(hosts: Iterable[FleetHost], key: Callable[[FleetHost], Any]) -> list[list[FleetHost]]:
-    """Group neighbors with consecutive numbers and the same key."""
+def folded_hosts(hosts: Sequence[FleetHost]) -> list[FleetHost]:
+    """Return one row for hosts with consecutive names whose GPUs are all free, equal and without findings."""
+
+    def key(host: FleetHost) -> object:
+        is_free = host.free == len(host.gpus) > 0 and not problems_of(host)
+        return (len(host.gpus), host.gpus[0].model) if is_free else host.name
+
+    return sorted(_folded(hosts, key), key=lambda row: -row.free)
+
+
+def folded_gpus(rows: Iterable[FleetHost]) -> list[FleetHost]:
+    """Return one row for the GPUs of a host with the same state, users and jobs, and no findings."""
+    groups: dict[object, list[FleetHost]] = {}
+    for row in rows:
+        gpu = row.gpus[0]
+        groups.setdefault((row.name, gpu.id if gpu.severity else _kind(row)), []).append(row)
+    return [
+        group[0]._replace(gpus=tuple(gpu for row in group for gpu in row.gpus))
+        for group in groups.values()
+    ]
+
+
+def folded_neighbors(rows: Iterable[FleetHost]) -> list[FleetHost]:
+    """Return one row for such GPUs of hosts with consecutive names, too."""
+
+    def key(row: FleetHost) -> object:
+        labels = tuple(gpu.label for gpu in row.gpus)
+        return (row.name, labels) if row.gpus[0].severity else (labels, _kind(row))
+
+    return _folded(folded_gpus(rows), key)
+
+
+def _kind(row: FleetHost) -> object:
+    gpu = row.gpus[0]
+    return gpu.word, gpu.model, gpu.users, gpu.owners and gpu.jobs, row.is_old
+
+
+def _folded(hosts: Iterable[FleetHost], key: Callable[[FleetHost], object]) -> list[FleetHost]:
+    """Return one row for hosts with consecutive names and the same key, where the first one is."""
     runs: list[list[FleetHost]] = []
+    last: dict[object, list[FleetHost]] = {}
     for host in hosts:
-        if runs and key(host) == key(runs[-1][-1]):
-            stem, number = _parts(host.name)
-            before = _parts(runs[-1][-1].name)
-            if number and before[1] and stem == before[0] and int(number) == int(before[1]) + 1:
-                runs[-1].append(host)
-                continue
-        runs.append([host])
-    return runs
+        run = last.get(key(host))
+        if run is not None and _follows(host.name, run[-1].name):
+            run.append(host)
+        else:
+            last[key(host)] = run = [host]
+            runs.append(run)
+    return [
+        run[0]._replace(
+            name=names_text([host.name for host in run]),
+            gpus=tuple(gpu for host in run for gpu in host.gpus),
+            age_seconds=max(available(host.age_seconds for host in run), default=None),
+            members=tuple(run),
+        )
+        if len(run) > 1
+        else run[0]
+        for run in runs
+    ]
 
 
 def _parts(name: str) -> tuple[str, str]:
@@ -209,53 +279,56 @@ def _parts(name: str) -> tuple[str, str]:
     return stem, name[len(stem) :][:18]
 
 
-def _run_name(run: Sequence[FleetHost]) -> str:
-    """Return the name of a group: ``'gpu0017-0020'``."""
-    last = f'-{_parts(run[-1].name)[1]}' if len(run) > 1 else ''
-    return printable(f'{run[0].name}{last}')
+def _follows(name: str, before: str) -> bool:
+    stem, number = _parts(name)
+    stem_before, number_before = _parts(before)
+    return bool(
+        stem == stem_before
+        and number
+        and number_before
+        and int(number) == int(number_before) + 1
+        and (len(number) == len(number_before) or number[0] != '0')
+    )
 
 
-def free_ranges(hosts: Sequence[FleetHost]) -> list[str]:
-    """Return the hosts with free GPUs, most of them first: ``['gpu0017-0020', 'gpu0009']``."""
-    free = [host for host in hosts if host.free]
-    free.sort(key=lambda host: (-host.free, natural(host.name)))
-    runs = _runs(free, lambda host: host.free)
-    return [_run_name(run) for run in sorted(runs, key=lambda run: (-run[0].free, -len(run)))]
+def ranges_of(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return names of hosts with consecutive ones as a range: what they begin with, and numbers.
 
-
-def folded(hosts: Sequence[FleetHost]) -> list[FleetHost]:
-    """Return one line for neighbors whose GPUs are all free, equal and without findings; most free first."""
-
-    def key(host: FleetHost) -> object:
-        is_free = host.free == len(host.gpus) > 0 and not problems_of(host)
-        return (len(host.gpus), host.gpus[0].model) if is_free else host.name
-
-    lines = []
-    for run in _runs(hosts, key):
-        if len(run) > 1:
-            gpus = tuple(gpu for host in run for gpu in host.gpus)
-            age = max(available(host.age_seconds for host in run), default=None)
-            line = run[0]._replace(name=_run_name(run), gpus=gpus, age_seconds=age)
-            lines.append(line._replace(members=tuple(run)))
+    >>> ranges_of(['gpu0001', 'gpu0003', 'gpu0004', 'login'])
+    [('gpu', '0001'), ('gpu', '0003-0004'), ('login', '')]
+    """
+    runs: list[tuple[str, str]] = []  # first and last name
+    for name in names:
+        if runs and _follows(name, runs[-1][1]):
+            runs[-1] = (runs[-1][0], name)
         else:
-            lines += run
-    return sorted(lines, key=lambda line: -line.free)
+            runs.append((name, name))
+    ranges = []
+    for first, last in runs:
+        stem, number = _parts(first)
+        ranges.append((stem, number if first == last else f'{number}-{_parts(last)[1]}'))
+    return ranges
 
 
-def names_text(names: Sequence[str]) -> str:
-    """Return the names of hosts with ranges: ``'gpu0001, gpu0003-0004'``."""
-    hosts = [FleetHost(name) for name in names]
-    return ', '.join(_run_name(run) for run in _runs(hosts, lambda host: None))
+def ranges_text(ranges: Iterable[tuple[str, str]]) -> str:
+    """Return ranges as ``nvitop fleet`` and Slurm read them: ``'gpu[0001,0003-0004], login'``."""
+    groups: list[tuple[str, list[str]]] = []
+    for stem, numbers in ranges:
+        if numbers and groups and groups[-1][0] == stem and groups[-1][1] != ['']:
+            groups[-1][1].append(numbers)
+        else:
+            groups.append((stem, [numbers]))
+    return printable(
+        ', '.join(
+            stem + (f'[{",".join(parts)}]' if len(parts) > 1 or '-' in parts[0] else parts[0])
+            for stem, parts in groups
+        )
+    )
 
 
-def short_names(names: Sequence[str]) -> str:
-    """Return the names of hosts, with numbers alone after the same letters: ``'gpu0007 0013'``."""
-    stems = [_parts(name)[0] for name in names]
-    texts = [
-        name[len(stem) :] if stem == before else name
-        for name, stem, before in zip(names, stems, ['', *stems])
-    ]
-    return printable(' '.join(texts))
+def names_text(names: Iterable[str]) -> str:
+    """Return names of hosts with ranges: ``'gpu[0001,0003-0004], login'``."""
+    return ranges_text(ranges_of(names))
 
 
 #: Prefixes of the filter.

@@ -167,8 +167,9 @@ def worst(findings: Iterable[FleetFinding]) -> FaultSeverity | None:
 
 
 class FleetHost(NamedTuple):
-    """One machine with its GPUs."""
+    """One machine with its GPUs, or with some of them; in lists also several machines that are alike."""
 
+    #: In lists the names of all ``members``: ``'gpu[0017-0020]'``.
     name: str
     #: Where its values come from: ``'own'`` or ``'dcgm'`` names in Prometheus, ``'ssh'`` (nvitop) or
     #: ``'nvidia-smi'`` over ssh, or ``'demo'``.
@@ -183,7 +184,7 @@ class FleetHost(NamedTuple):
     age_seconds: float | None = None
     #: Whether it has no values; its only finding is the reason.
     is_silent: bool = False
-    #: The hosts folded into this line of the list, because all their GPUs are free.
+    #: The hosts in this row of a list, if there are several.
     members: tuple[FleetHost, ...] = ()
 
     @property
@@ -320,19 +321,20 @@ class Fleet(NamedTuple):
     def jobs(self) -> list[FleetShare]:
         """The jobs, pods and others on its GPUs, those with the most GPUs first."""
         return _shares(
-            (str(layer), _words_of(layer, host), host, gpu, FleetUse(user))
+            (str(layer), _words_of(layer, user, host), host, gpu, FleetUse(user))
             for host in self.hosts
             for gpu in host.gpus
             for user, layer in gpu.owners
         )
 
 
-def _words_of(layer: Layer, host: FleetHost) -> str:
+def _words_of(layer: Layer, user: str, host: FleetHost) -> str:
     """Return the words of a filter for a job."""
     words = exact_word('job', str(layer))
-    # Sessions of several hosts have nothing in common but a number.
-    is_local = layer.kind in TOOLS or layer.kind in PLAIN
-    return f'{words} {exact_word("host", host.name)}' if is_local else words
+    if layer.kind not in TOOLS and layer.kind not in PLAIN:
+        return words
+    # Sessions of several hosts have nothing in common but a number, unless one user has them.
+    return f'{words} {exact_word("user", user) if user else exact_word("host", host.name)}'
 
 
 def _shares(

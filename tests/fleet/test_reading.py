@@ -301,8 +301,8 @@ def test_owners_come_from_labels_of_processes_or_pods() -> None:
     assert [job.filter for job in fleet.jobs] == [
         'job:"slurm 42"',
         'job:"pod ml/chat"',
-        'job:"session 3" host:"n1"',
-        'job:"tmux x" host:"n1"',
+        'job:"session 3" user:"bob"',
+        'job:"tmux x" user:"bob"',
     ]
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from nvitop.basics.units import GiB
-from nvitop.fleet.lists import HostGpu, names_text, problems_of
+from nvitop.fleet.lists import names_text, problems_of
 from nvitop.fleet.types import FleetFinding, FleetGpu, FleetHost, worst
-from nvitop.gui.model.format import NOT_AVAILABLE
+from nvitop.gui.model.format import NOT_AVAILABLE, join_labels
 from nvitop.gui.model.table import Column, Content
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
 from nvitop.gui.render.width import clip, safe
@@ -22,6 +22,28 @@ _HEIGHTS = '▁▂▃▄▅▆▇'
 _DIGITS = '0123456789'
 #: Maximum number of glyphs of a host in the list.
 _MAX_GLYPHS = 16
+#: Column → the letter after ``o`` that sorts by it.
+LETTERS = {
+    'free_gpus': 'r',
+    'state': 's',
+    'severity': 's',
+    'gpus': 'g',
+    'host': 'h',
+    'hosts': 'h',
+    'user': 'e',
+    'users': 'e',
+    'job': 'j',
+    'jobs': 'j',
+    'held_gpus': 'd',
+    'processes': 'c',
+    'utilization_percent': 'u',
+    'memory_used_bytes': 'm',
+    'memory_bytes': 'm',
+    'power_watts': 'p',
+    'temperature_celsius': 't',
+    'finding': 'f',
+    'findings': 'f',
+}
 #: Makes the content of a cell.
 _Text = Callable[[Any, int], Content]
 
@@ -42,9 +64,8 @@ def _memory(used: float | None, total: float | None, digits: int = 0) -> Content
     return ((f'{used / GiB:.{digits}f}', PLAIN), (rest, DIM))
 
 
-def _temperature(row: Any, _: int) -> Content:
-    gpus = (row,) if isinstance(row, FleetGpu) else row.gpus
-    hot = worst(finding for gpu in gpus for finding in gpu.findings if finding.is_hot)
+def _temperature(row: FleetHost, _: int) -> Content:
+    hot = worst(finding for gpu in row.gpus for finding in gpu.findings if finding.is_hot)
     return ((number_text(row.temperature_celsius, '°C'), _SEVERITIES[hot]),)
 
 
@@ -62,7 +83,8 @@ def _users(text: str, width: int, *, is_used: bool) -> Content:
     return _words(text, width) or _words('unknown' if is_used else '', width, DIM)
 
 
-def _state(gpu: FleetGpu, width: int) -> Content:
+def _state(row: FleetHost, width: int) -> Content:
+    gpu = row.gpus[0]
     if gpu.state in ('lost', 'timed out', 'error'):
         style = ERROR
     else:
@@ -70,8 +92,9 @@ def _state(gpu: FleetGpu, width: int) -> Content:
     return _words(gpu.word, width, style)
 
 
-def _problems_of_gpu(gpu: FleetGpu, width: int) -> Content:
+def _problems_of_gpu(row: FleetHost, width: int) -> Content:
     """Return what is wrong with a GPU besides its state."""
+    gpu = row.gpus[0]
     words = ', '.join(finding.words for finding in gpu.findings if finding.words != gpu.word)
     return _words(words, width, _SEVERITIES[gpu.severity])
 
@@ -83,7 +106,8 @@ def severity_text(problem: FleetFinding, _: int) -> Content:
 
 
 def _column(name: str, title: str, sizes: tuple[int, ...], text: _Text, rank: int = 0) -> Column:
-    return Column(name, title, sizes, '', text, order=name, rank=rank)
+    order = name if name in LETTERS else ''
+    return Column(name, title, sizes, '', text, order=order, rank=rank)
 
 
 def _text_column(
@@ -92,54 +116,46 @@ def _text_column(
     return _column(name, title, sizes, text, rank)._replace(align='<')
 
 
-def _of_gpu(text: _Text) -> _Text:
-    return lambda row, width: text(row.gpu, width)
-
-
-def _unless_silent(text: _Text) -> _Text:
-    return lambda host, width: '' if host.is_silent else text(host, width)
-
-
 # fmt: off
-_HOST = _text_column('host', 'HOST', (8, 28), lambda row, width: _words(row.host.name if isinstance(row, HostGpu) else row.name, width))
+_HOST = _text_column('host', 'HOST', (8, 28), lambda row, width: _words(row.name, width))
+_UTILIZATION_COLUMN = _column('utilization_percent', 'UTIL', (5,), lambda row, _: number_text(row.utilization_percent, '%'), 2)
 _USAGE = (
-    _column('utilization_percent', 'UTIL', (5,), lambda row, _: number_text(row.utilization_percent, '%'), 2),
-    _column('memory_used_bytes', 'MEM GiB', (9,), lambda row, _: _memory(row.memory_used_bytes, row.memory_total_bytes), 7),
-    _column('power_watts', 'POWER kW', (8,), lambda row, _: number_text(row.power_watts and row.power_watts / 1000, digits=1), 9),
-    _column('temperature_celsius', 'TEMP', (5,), _temperature, 5),
+    _UTILIZATION_COLUMN,
+    _column('memory_used_bytes', 'MEM GiB', (9,), lambda row, _: _memory(row.memory_used_bytes, row.memory_total_bytes, int(len(row.gpus) == 1)), 11),
+    _column('power_watts', 'POWER W', (7,), lambda row, _: number_text(row.power_watts), 12),
+    _column('temperature_celsius', 'TEMP', (5,), _temperature, 9),
 )
-_HOSTS = (
-    _column('gpus', 'GPUS', (4,), lambda host, _: str(len(host.gpus)), 6),
-    *_USAGE,
-    _column('free_gpus', 'FREE', (5,), lambda host, _: _count(host.free, IDLE), 1),
-    _column('held_gpus', 'HELD', (5,), lambda host, _: _count(host.held, WARNING), 1),
-    _text_column('models', 'MODEL', (16,), lambda host, width: _words(', '.join(host.models), width), 10),
-    _text_column('users', 'USERS', (14,), lambda host, width: _users(_brief(host.users), width, is_used=any(gpu.is_used for gpu in host.gpus)), 3),
-)
-_GPUS = (
-    _column('gpu', 'GPU', (4,), lambda gpu, _: gpu.label),
-    _text_column('state', 'STATE', (14,), _state),
-    _USAGE[0],
-    _column('memory_used_bytes', 'MEM GiB', (9,), lambda gpu, _: _memory(gpu.memory_used_bytes, gpu.memory_total_bytes, 1), 3),
-    _column('power_watts', 'POWER W', (7,), lambda gpu, _: number_text(gpu.power_watts), 6),
-    _USAGE[3],
-    _text_column('users', 'USERS', (12,), lambda gpu, width: _users(', '.join(gpu.users), width, is_used=gpu.is_used), 1),
-    _text_column('jobs', 'JOB', (18,), lambda gpu, width: _words(', '.join(gpu.jobs), width), 4),
-    _text_column('findings', 'PROBLEMS', (10, 0), _problems_of_gpu),
-)
+_USERS = _text_column('users', 'USERS', (14,), lambda row, width: _users(_brief(row.users), width, is_used=any(gpu.is_used for gpu in row.gpus)), 3)
+_COUNT = _column('gpus', 'GPUS', (5,), lambda share, _: str(share.gpus))
 _SHARES = (
-    _column('gpus', 'GPUS', (5,), lambda share, _: str(share.gpus)),
+    _COUNT,
     _column('held_gpus', 'HELD', (5,), lambda share, _: _count(share.held_gpus, WARNING), 1),
-    _USAGE[0],
+    _UTILIZATION_COLUMN,
 )
 _HOSTS_OF = _text_column('hosts', 'HOSTS', (20, 0), lambda share, width: _words(names_text(share.hosts), width), 2)
 _COLUMNS = {
-    'hosts': (_HOST, *(column._replace(text=_unless_silent(column.text)) for column in _HOSTS)),
-    'gpus': (_HOST, *(column._replace(text=_of_gpu(column.text)) for column in _GPUS)),
+    'hosts': (
+        _HOST,
+        _column('gpus', 'GPUS', (4,), lambda host, _: str(len(host.gpus)), 10),
+        *_USAGE,
+        _column('free_gpus', 'FREE', (5,), lambda host, _: _count(host.free, IDLE), 1),
+        _column('held_gpus', 'HELD', (5,), lambda host, _: _count(host.held, WARNING), 1),
+        _text_column('models', 'MODEL', (16,), lambda host, width: _words(', '.join(host.models), width), 13),
+        _USERS,
+    ),
+    'gpus': (
+        _HOST,
+        _column('gpu', 'GPU', (4, 12), lambda row, _: join_labels(dict.fromkeys(gpu.label for gpu in row.gpus))),
+        _text_column('state', 'STATE', (14,), _state),
+        *_USAGE,
+        _USERS._replace(rank=1),
+        _text_column('jobs', 'JOB', (18,), lambda row, width: _words(', '.join(row.gpus[0].jobs), width), 4),
+        _text_column('findings', 'PROBLEMS', (10, 0), _problems_of_gpu),
+    ),
     'users': (
         _text_column('user', 'USER', (12, 40), lambda user, width: _words(user.name, width)),
         *_SHARES,
-        _column('processes', 'PROCESSES', (9,), lambda user, _: number_text(user.processes), 4),
+        _column('processes', 'PROCS', (6,), lambda user, _: number_text(user.processes), 4),
         _column('memory_bytes', 'MEM GiB', (8,), lambda user, _: _memory(user.memory_bytes, None), 3),
         _HOSTS_OF,
     ),
@@ -169,15 +185,18 @@ def list_columns(name: str, late: float = 0.0) -> list[Column]:
 
     def dim_if_old(text: _Text) -> _Text:
         def dimmed(host: FleetHost, width: int) -> Content:
-            content = text(host, width)
+            content = '' if host.is_silent else text(host, width)
             return ((plain_text(content), DIM),) if host.later(late).is_old else content
 
         return dimmed
 
-    if name != 'hosts':
+    if name not in ('hosts', 'gpus'):
         return [*_COLUMNS[name]]
-    columns = [column._replace(text=dim_if_old(column.text)) for column in _COLUMNS[name][1:]]
-    return [_HOST, *columns, _text_column('findings', 'PROBLEMS', (18, 0), problems)]
+    first, *columns = _COLUMNS[name]
+    columns = [column._replace(text=dim_if_old(column.text)) for column in columns]
+    if name == 'hosts':
+        columns.append(_text_column('findings', 'PROBLEMS', (16, 0), problems))
+    return [first, *columns]
 
 
 def glyphs_column(most: int, *, is_ascii: bool) -> Column:

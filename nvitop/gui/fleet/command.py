@@ -25,7 +25,7 @@ from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET
 from nvitop.gui.fleet.state import LISTS, ORDERS, listed, update_fleet
 from nvitop.gui.fleet.view import draw_report, report_text
-from nvitop.gui.model.choices import Screen, Sort
+from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.table import NARROWEST
 from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
 from nvitop.gui.render.ansi import color_depth, to_ansi, to_ascii
@@ -169,9 +169,9 @@ def state_of(fleet: FleetState, options: Options, *, is_demo: bool = False) -> A
 
 def begin_with(state: AppState, view: str, words: str, column: str) -> AppState:
     """Return the state with the list, the filter and the order of the command line."""
-    sorts = {Screen.HOSTS: Sort(column)} if column in [order.name for order in ORDERS] else {}
-    state = state._replace(query=words, list_sorts=sorts)
     screen = next(screen for screen, name in LISTS.items() if name == view)
+    sorts = {screen: Sort(column)} if column in [order.name for order in ORDERS[screen]] else {}
+    state = state._replace(query=words, list_sorts=sorts)
     return state if screen is state.screen else open_screen(state, screen)[0]
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, NamedTuple, Sequence
 
 from nvitop.fleet.series import Scope
 from nvitop.fleet.types import Fleet, Totals
@@ -20,12 +20,12 @@ class FleetState(NamedTuple):
     everything: Totals = Totals()
     #: Sums over the hosts and GPUs that match the filter.
     sums: Totals = Totals()
-    #: The hosts with free GPUs, most of them first.
-    free_hosts: Sequence[str] = ()
-    #: The hosts with problems, those with critical ones first.
-    problem_hosts: Sequence[str] = ()
-    #: Name of a list → its rows in the order of the screen, see :data:`nvitop.fleet.lists.VIEWS`.
-    lists: Mapping[str, Sequence[Any]] = {}
+    #: Ranges of the hosts with free GPUs, most of them first.
+    free_hosts: Sequence[tuple[str, str]] = ()
+    #: Ranges of the hosts with problems, those with critical ones first.
+    problem_hosts: Sequence[tuple[str, str]] = ()
+    #: The rows of the shown list, in its order, see :data:`nvitop.fleet.lists.VIEWS`.
+    rows: Sequence[Any] = ()
     #: Why the hosts cannot be read, and since when this is so.
     error: str = ''
     error_since: float = 0.0

@@ -29,7 +29,10 @@ _USERS = frozenset({Screen.USERS})
 _JOBS = frozenset({Screen.JOBS})
 _PROBLEMS = frozenset({Screen.PROBLEMS})
 _VALUES = _HOSTS | _GPUS | _USERS | _JOBS
-_ALL = _VALUES | _PROBLEMS | {Screen.HELP}
+_LISTS = _VALUES | _PROBLEMS
+_ALL = _LISTS | {Screen.HELP}
+#: In names of the bindings that sort.
+_GROUPS = {screen: f'{screen.value}-' for screen in _LISTS - _HOSTS}
 
 
 #: Actions whose keys are those of the monitor.
@@ -57,11 +60,16 @@ _BINDINGS: tuple[Binding, ...] = (
     *opening(('J',), Screen.JOBS, 'jobs and pods over all hosts', _VALUES - _JOBS, 'jobs'),
     *opening(('!',), Screen.PROBLEMS, 'problems, server, exporters', _ALL - _PROBLEMS, 'problems'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', _ALL - _HOSTS, SCREEN, hint='back', leaves=True),
-    Binding((',', '<'), 'sort-previous', partial(actions.sort_by_neighbor, step=-1), 'sort by the previous column', _HOSTS, SORT),
-    Binding(('.', '>'), 'sort-next', partial(actions.sort_by_neighbor, step=1), 'sort by the next column', _HOSTS, SORT),
-    Binding(('R',), 'sort-reverse', actions.reverse_order, 'reverse the order', _HOSTS, SORT),
-    Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'choose the order', _HOSTS, SORT, hint='sort', shows_orders=True),
-    *(binding for order in ORDERS for binding in sorting(order, sort_list, Screen.HOSTS, order.title, f'sort by {order.title}')),
+    Binding((',', '<'), 'sort-previous', partial(actions.sort_by_neighbor, step=-1), 'sort by the previous column', _LISTS, SORT),
+    Binding(('.', '>'), 'sort-next', partial(actions.sort_by_neighbor, step=1), 'sort by the next column', _LISTS, SORT),
+    Binding(('R',), 'sort-reverse', actions.reverse_order, 'reverse the order', _LISTS, SORT),
+    Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'choose the order', _LISTS, SORT, hint='sort', shows_orders=True),
+    *(
+        binding
+        for screen, orders in ORDERS.items()
+        for order in orders
+        for binding in sorting(order, sort_list, screen, order.title, f'sort by {order.title}', group=_GROUPS.get(screen, ''))
+    ),
 )
 # fmt: on
 
@@ -119,23 +127,27 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     Screen.HOSTS: _LIST._replace(
         menu=('h', 'Enter', 'g', 'u', 'J', '!', 'F6', '\\', '/', 'n N', 'z', 'q'),
         key_of=lambda host: host.name,
-        orders=ORDERS,
+        orders=ORDERS[Screen.HOSTS],
     ),
     Screen.GPUS: _LIST._replace(
-        menu=('h', 'Enter', 'u', 'J', '/', 'n N', '\\', '!', 'z', 'q'),
-        key_of=lambda row: (row.host.name, row.gpu.id),
+        menu=('h', 'Enter', 'u', 'J', 'F6', '/', 'n N', '\\', '!', 'z', 'q'),
+        key_of=lambda row: (row.name, row.gpus[0].id),
+        orders=ORDERS[Screen.GPUS],
     ),
     Screen.USERS: _LIST._replace(
-        menu=('h', 'Enter', 'g', 'J', '/', 'n N', '\\', '!', 'z', 'q'),
+        menu=('h', 'Enter', 'g', 'J', 'F6', '/', 'n N', '\\', '!', 'z', 'q'),
         key_of=lambda user: user.filter,
+        orders=ORDERS[Screen.USERS],
     ),
     Screen.JOBS: _LIST._replace(
-        menu=('h', 'Enter', 'g', 'u', '/', 'n N', '\\', '!', 'z', 'q'),
+        menu=('h', 'Enter', 'g', 'u', 'F6', '/', 'n N', '\\', '!', 'z', 'q'),
         key_of=lambda job: job.filter,
+        orders=ORDERS[Screen.JOBS],
     ),
     Screen.PROBLEMS: _LIST._replace(
-        menu=('h', 'Enter', 'PageUp PageDown', '/', 'n N', 'q'),
+        menu=('h', 'Enter', 'F6', 'PageUp PageDown', '/', 'n N', 'q'),
         key_of=lambda problem: problem,
+        orders=ORDERS[Screen.PROBLEMS],
         filter_example='',
     ),
     Screen.HELP: HELP._replace(demand=_LIST.demand),

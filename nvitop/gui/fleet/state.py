@@ -3,14 +3,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Sequence
 
-from nvitop.basics.text import natural
-from nvitop.fleet.lists import VIEWS, folded, free_ranges, parse_filter, select, size
-from nvitop.fleet.types import FleetHost, totals
-from nvitop.gui.fleet.columns import list_columns
+from nvitop.fleet.lists import (
+    TEXTS,
+    VIEWS,
+    folded_hosts,
+    folded_neighbors,
+    parse_filter,
+    ranges_of,
+    select,
+)
+from nvitop.fleet.types import Fleet, FleetHost, totals
+from nvitop.gui.fleet.columns import LETTERS, list_columns
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen, Sort
+from nvitop.gui.model.table import Column
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result, refuse
 from nvitop.gui.state.events import Event, FleetArrived, FleetFailed, OpenHost
 from nvitop.gui.state.lists import list_sort, sorted_lines
@@ -30,36 +39,29 @@ LISTS = {
 #: Rows around the hosts: frame, headings, and the detail of eight GPUs.
 _OTHER_ROWS = 15
 
-#: Column of hosts → the letter after ``o`` that sorts by it, the default one first.
-_LETTERS = {
-    'free_gpus': 'r',
-    'host': 'h',
-    'gpus': 'g',
-    'utilization_percent': 'u',
-    'memory_used_bytes': 'm',
-    'power_watts': 'p',
-    'temperature_celsius': 't',
-    'held_gpus': 'd',
-    'findings': 'f',
-}
+#: Screen → makes rows for several hosts that are alike, if the list has more than there is room for.
+_FOLDS = {Screen.HOSTS: folded_hosts, Screen.GPUS: folded_neighbors}
 
 
-def _order_of(name: str, title: str) -> Order:
-    def value(host: FleetHost) -> object:
-        known = VIEWS['hosts'].value(name, host)
-        if name == 'free_gpus':  # of those with none, the ones that need attention
-            return host.free, len(host.problems)
-        if name == 'host':
-            return natural(known)
-        return None if known is None else size(known)
+def _orders_of(name: str) -> tuple[Order, ...]:
+    """Return the orders of a list, the one that its rows have first."""
+    view = VIEWS[name]
 
-    is_text = name == 'host'
-    return Order(name, _LETTERS[name], title, value, is_descending=not is_text, is_text=is_text)
+    def order_of(column: Column) -> Order:
+        is_usual, is_text = column.name == view.order, column.name in TEXTS
+        value = None if is_usual else partial(view.sort_value, column.name)
+        is_descending = is_usual or not is_text
+        letter = LETTERS[column.name]
+        return Order(
+            column.name, letter, column.title, value, is_descending, is_text=not is_descending
+        )
+
+    orders = [order_of(column) for column in list_columns(name) if column.order]
+    return tuple(sorted(orders, key=lambda order: order.value is not None))
 
 
-_TITLES = {column.name: column.title for column in list_columns('hosts')}
-#: The orders of the list of hosts, which its keys and headings choose as on other screens.
-ORDERS = tuple(_order_of(name, _TITLES[name]) for name in _LETTERS)
+#: Screen → the orders of its list, which its keys and headings choose as on other screens.
+ORDERS = {screen: _orders_of(name) for screen, name in LISTS.items()}
 
 
 def fleet_of(state: AppState) -> FleetState:
@@ -68,7 +70,7 @@ def fleet_of(state: AppState) -> FleetState:
 
 
 def listed(state: AppState) -> Sequence[Any]:
-    return fleet_of(state).lists.get(LISTS[state.screen], ())
+    return fleet_of(state).rows
 
 
 def selected(state: AppState) -> Any:
@@ -90,32 +92,42 @@ def update_fleet(state: AppState, event: Event) -> Result:
         since = fleet.error_since if fleet.error else event.timestamp
         return state._replace(fleet=fleet._replace(error=event.text, error_since=since)), ()
     after, effects = update(state, event)
-    before = state.query, state.list_sorts, state.height
-    if (after.query, after.list_sorts, after.height) != before:
+    if _arranged_by(after) != _arranged_by(state):
         after = arrange(after, fleet_of(after))
     return after, effects
 
 
+def _arranged_by(state: AppState) -> tuple[object, ...]:
+    return state.screen, state.query, state.list_sorts, state.height
+
+
 def arrange(state: AppState, fleet: FleetState) -> AppState:
-    """Filter and sort the lists. Hosts without a value are last; ties are in the order of names."""
+    """Filter, and sort the shown list. Rows without a value are last; ties are in the order of names."""
     everything = totals(fleet.fleet.hosts)
     filters = parse_filter(state.query)
     matching = select(fleet.fleet, filters) if filters else fleet.fleet
-    hosts = sorted_lines(state, Screen.HOSTS, matching.hosts)
-    if len(hosts) > max(state.height // 2, state.height - _OTHER_ROWS) and list_sort(
-        state, Screen.HOSTS
-    ) == Sort('free_gpus'):
-        hosts = tuple(folded(hosts))
-    lists = {name: view.rows(matching) for name, view in VIEWS.items()}
-    lists.update(hosts=hosts, problems=fleet.fleet.problems)
+    free = folded_hosts(VIEWS['hosts'].rows(matching))
     fleet = fleet._replace(
         everything=everything,
         sums=totals(matching.hosts) if filters else everything,
-        lists=lists,
-        free_hosts=free_ranges(matching.hosts),
-        problem_hosts=tuple(dict.fromkeys(problem.host for problem in matching.problems)),
+        rows=_rows(state, fleet.fleet, matching),
+        free_hosts=ranges_of(name for row in free for name in names_of(row) if row.free),
+        problem_hosts=ranges_of(dict.fromkeys(problem.host for problem in matching.problems)),
     )
     return state._replace(fleet=fleet)
+
+
+def _rows(state: AppState, everything: Fleet, matching: Fleet) -> Sequence[Any]:
+    screen = state.screen
+    if screen not in LISTS:
+        return ()
+    view = VIEWS[LISTS[screen]]
+    # A filter is about hosts and GPUs, not about problems.
+    rows = view.rows(everything if screen is Screen.PROBLEMS else matching)
+    if list_sort(state, screen) != Sort(view.order):
+        return sorted_lines(state, screen, rows)
+    has_room = len(rows) <= max(state.height // 2, state.height - _OTHER_ROWS)
+    return rows if has_room or screen not in _FOLDS else _FOLDS[screen](rows)
 
 
 # Keys
@@ -125,7 +137,7 @@ def open_host(state: AppState) -> Result:
     row = selected(state)
     if row is None:
         return state, ()
-    name = row.host if state.screen is Screen.PROBLEMS else host_of(row).name
+    name = row.host if state.screen is Screen.PROBLEMS else names_of(row)[0]
     host = next((host for host in fleet_of(state).fleet.hosts if host.name == name), None)
     if host is None or not host.gpus:
         is_silent = host is None or host.is_silent
@@ -133,9 +145,9 @@ def open_host(state: AppState) -> Result:
     return state, (OpenHost(host),)
 
 
-def host_of(row: Any) -> FleetHost:
-    host: FleetHost = row if isinstance(row, FleetHost) else row.host
-    return host.members[0] if host.members else host
+def names_of(row: FleetHost) -> list[str]:
+    """Return the names of the hosts in a row."""
+    return [host.name for host in row.members or (row,)]
 
 
 def show_hosts(state: AppState) -> Result:

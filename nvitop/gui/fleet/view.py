@@ -3,24 +3,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from nvitop.basics.text import aligned, counted
 from nvitop.basics.units import format_duration
-from nvitop.fleet.lists import VIEWS, HostGpu, names_text, no_hosts, problems_of, short_names
+from nvitop.fleet.lists import (
+    VIEWS,
+    folded_gpus,
+    names_text,
+    no_hosts,
+    one_by_one,
+    problems_of,
+    ranges_text,
+)
 from nvitop.fleet.types import FleetFinding, FleetHost
 from nvitop.gui.fleet.columns import glyphs_column, list_columns, number_text, severity_text
-from nvitop.gui.fleet.state import LISTS, fleet_of, host_of, listed, selected
+from nvitop.gui.fleet.state import LISTS, fleet_of, listed, names_of, selected
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import format_timestamp
-from nvitop.gui.model.table import CLASSIC, Column, Item
+from nvitop.gui.model.table import WITH_BAR, Column, Item
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, TITLE, WARNING, Pieces
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import list_sort, order_arrow
 from nvitop.gui.state.navigation import lines_layout
-from nvitop.gui.view.first_line import crumbs
 from nvitop.gui.view.hints import draw_screen_title, title_badges
 from nvitop.gui.view.report_lines import draw_findings, draw_head, finding_lines
 from nvitop.gui.view.table import draw_table, plain_text
@@ -43,16 +50,16 @@ _WITH_DETAIL = 14
 _GPUS_BELOW, _FACT_ROWS = 8, 2
 #: Rows about the server below the problems.
 _SERVER_ROWS = 2
-#: Maximum number of ranges of hosts with free GPUs in the first line.
-_MAX_RANGES = 4
-#: Maximum number of names of hosts with problems in the first line.
-_MAX_NAMES = 8
+#: Share of the first line for the names of hosts with free GPUs.
+_SHARE_OF_FREE = 1 / 3
+#: Width from which sums over the hosts are in the first line, next to names.
+_WITH_SUMS = 150
+#: Maximum number of ranges of hosts that a line has room for.
+_MAX_RANGES = 40
 #: Narrowest and widest column of hosts; cells for users on a narrow screen.
 _LEAST_NAME, _MOST_NAME = 8, 28
 #: Width of a report for other programs, which is not cut.
 _ANY_WIDTH = 1 << 16
-#: Widths in the first line: the gap between parts, and the clock with its gap.
-_GAP, _CLOCK = 3, 11
 _ADVICE = 'Enter opens the host; its own list of problems has advice'
 #: Kind of host → where its values come from, and what is missing.
 _WAYS = {
@@ -69,49 +76,35 @@ def first_line(state: AppState) -> tuple[Item, ...]:
     if not fleet.fleet.timestamp:
         return ()
     hosts, _, *others = _sums(state)
-    is_filtered = fleet.sums.hosts < fleet.everything.hosts
-    badges = (*crumbs(state, state.screen.value), *title_badges(state))
-    room = state.width - 2 - _CLOCK - sum(cell_width(item.forms[-1]) + _GAP for item in badges)
-    return (*_answer(fleet, room), *([hosts] if is_filtered else []), *others)
+    items = _answer(fleet, state.width)
+    if fleet.sums.hosts < fleet.everything.hosts:
+        items.append(hosts)
+    return (*items, *(others if state.width >= _WITH_SUMS else ()))
 
 
-def _answer(fleet: FleetState, room: int) -> list[Item]:
-    """Return where GPUs are free, how many are held, what is wrong, and what a filter hides.
-
-    Free GPUs of the first hosts have room first, then all hosts with problems, then other free ones.
-    """
+def _answer(fleet: FleetState, width: int) -> list[Item]:
+    """Return where GPUs are free, how many are held, what is wrong, and what a filter hides."""
     sums = fleet.sums
+    free = _with_names(f'{sums.free_gpus:,} free', fleet.free_hosts)
+    fitting = tuple(form for form in free if cell_width(form) <= width * _SHARE_OF_FREE)
     problems = counted(sums.problems, 'problem') if sums.problems else 'no problems'
-    free = _with_names(f'{sums.free_gpus:,} free', fleet.free_hosts, _MAX_RANGES, ', '.join)
-    wrong = _with_names(problems, fleet.problem_hosts, _MAX_NAMES, short_names)
-    others = [Item((f'{sums.held_gpus:,} held',), WARNING if sums.held_gpus else PLAIN, 2)]
-    hidden = fleet.everything.problems - sums.problems
-    if hidden > 0:
-        others.append(Item((f'{counted(hidden, "problem")} hidden',), WARNING, 3))
-    room -= sum(cell_width(item.forms[0]) + _GAP for item in others)
-    first = _longest(free[-2:], room - _GAP - cell_width(wrong[-2:][0]))
-    named = _longest(wrong[:-1] or wrong, room - _GAP - cell_width(first))
-    where = _longest(free, room - _GAP - cell_width(named))
     style = ERROR if sums.critical_problems else WARNING if sums.problems else PLAIN
-    return [
-        Item((where, free[-1]), IDLE if sums.free_gpus else PLAIN, 0, is_whole=True),
-        others[0],
-        Item((named, wrong[-1]), style, 1, '!', is_whole=True),
-        *others[1:],
+    hidden = fleet.everything.problems - sums.problems
+    items = [
+        Item(fitting or free[-1:], IDLE if sums.free_gpus else PLAIN, 0, is_whole=True),
+        Item((f'{sums.held_gpus:,} held',), WARNING if sums.held_gpus else PLAIN, 2),
+        Item(_with_names(problems, fleet.problem_hosts), style, 1, '!'),
     ]
+    if hidden > 0:
+        items.append(Item((f'{counted(hidden, "problem")} hidden',), WARNING, 3))
+    return items
 
 
-def _with_names(
-    text: str, names: Sequence[str], most: int, joined: Callable[[Sequence[str]], str]
-) -> list[str]:
-    """Return a text with at most so many names after it, from most of them to none."""
-    counts = range(min(most, len(names)), 0, -1)
-    cut = ['' if count == len(names) else ' ..' for count in counts]
-    return [*(f'{text}: {joined(names[:n])}{end}' for n, end in zip(counts, cut)), text]
-
-
-def _longest(forms: Sequence[str], room: int) -> str:
-    return next((form for form in forms if cell_width(form) <= room), forms[-1])
+def _with_names(text: str, ranges: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return a text with names of hosts after it, from most of them to none."""
+    counts = range(min(_MAX_RANGES, len(ranges)), 0, -1)
+    cut = ['' if count == len(ranges) else ' ..' for count in counts]
+    return (*(f'{text}: {ranges_text(ranges[:n])}{end}' for n, end in zip(counts, cut)), text)
 
 
 def _sums(state: AppState) -> list[Item]:
@@ -138,7 +131,7 @@ def _heads(state: AppState, width: int) -> tuple[list[Item], list[Item]]:
         *title_badges(state),
         *(item._replace(style=DIM) for item in _sums(state)),
     ]
-    return _answer(fleet_of(state), width - 2), head
+    return _answer(fleet_of(state), width), head
 
 
 def report_text(state: AppState, rows: Sequence[Any]) -> str:
@@ -159,7 +152,7 @@ def draw_report(state: AppState, rows: Sequence[Any], width: int) -> Buffer:
     name = LISTS[state.screen]
     state = state._replace(width=width)
     notes = _findings(fleet_of(state).fleet.problems, width)  # with all advice, whole
-    columns = [column for column in _columns(state, name) if column.name != 'advice']
+    columns = [column for column in _columns(state, name, rows) if column.name != 'advice']
     bottom, ends = 3 + max(1, len(rows)) + 1, (0, width - 1)
     buf = Buffer(width, bottom + 1 + len(notes))
     draw_head(buf, _heads(state, width))
@@ -209,7 +202,7 @@ def margins(state: AppState) -> tuple[int, int]:
     """Return the rows above the lines, and those of the detail, the server and an error below them."""
     count, is_problem = len(listed(state)), state.screen is Screen.PROBLEMS
     below = bool(trouble_of(state)) + _SERVER_ROWS * is_problem
-    if count and state.height >= _WITH_DETAIL and not getattr(selected(state), 'members', ()):
+    if count and state.height >= _WITH_DETAIL:
         gpus = max(_GPUS_BELOW, max(len(host.gpus) for host in fleet_of(state).fleet.hosts))
         detail = 2 + gpus + _FACT_ROWS * is_problem
         below += max(min(state.height // 3, detail), state.height - 2 - below - count)
@@ -227,12 +220,12 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
     draw_table(
         buf,
         Rect(0, 1, buf.width, layout.area.height + 1),
-        _columns(state, name),
+        _columns(state, name, rows),
         rows,
         first=layout.scroll_y,
         cursor=cursor,
-        order=list_sort(state, Screen.HOSTS).order if name == 'hosts' else '',
-        arrow=order_arrow(state, Screen.HOSTS),
+        order=list_sort(state, state.screen).order,
+        arrow=order_arrow(state, state.screen),
     )
     if not rows:
         draw_message(buf, layout.area, _reason(state, name), DIM)
@@ -251,66 +244,73 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
 
 def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
     """Draw the GPUs of the current line, above them what to do about a problem."""
-    row, hosts = selected(state), fleet_of(state).fleet.hosts
+    row = selected(state)
     facts: list[tuple[str, str]] = []
-    name, columns = '', _columns(state, 'gpus')
-    pairs: list[HostGpu] = []
+    hosts = {host.name: host for host in fleet_of(state).fleet.hosts}
     if state.screen in (Screen.USERS, Screen.JOBS):
         is_user = state.screen is Screen.USERS
-        pairs = [
-            HostGpu(host, gpu)
-            for host in hosts
-            if host.name in row.hosts
-            for gpu in host.gpus
-            if row.name in (gpu.users if is_user else gpu.jobs)
+        gpus = [
+            each
+            for name in row.hosts
+            for each in one_by_one(hosts[name])
+            if row.name in (each.gpus[0].users if is_user else each.gpus[0].jobs)
         ]
-        name, words = row.name, [counted(len(pairs), 'GPU')]
-        known = 'users' if is_user else 'jobs'  # the first to be left out
-        columns = [c._replace(rank=10) if c.name == known else c for c in columns]
+        words = [counted(len(gpus), 'GPU')]
+        known = 'users' if is_user else 'jobs'
     else:
+        names = [row.host] if state.screen is Screen.PROBLEMS else names_of(row)
+        shown = [hosts[name] for name in names if name in hosts]
+        gpus = [each for host in shown for each in one_by_one(host)]
         if state.screen is Screen.PROBLEMS:
-            host = next((host for host in hosts if host.name == row.host), FleetHost(row.host))
             facts = [('PROBLEM', row.text), ('ADVICE', row.advice or _ADVICE)]
-        else:
-            host = host_of(row)
-        name, columns = host.name, columns[1:]
-        pairs = [HostGpu(host, gpu) for gpu in host.gpus]
-        count = counted(len(host.gpus), 'GPU')
-        if host.models:
-            count = f'{len(host.gpus)} × {safe(host.models[0])}'
-        words = [count, f'from {_WAYS.get(host.kind, host.kind)}']
-        if host.is_silent:
-            words = problems_of(host, _late(state))
+        words = _words_of_hosts(shown, _late(state))
+        known = 'host' if len(shown) == 1 else ''
     room = area.height - 2 - len(facts)
-    if len(pairs) > room:
-        words.insert(1, f'{room} shown')
-        faulty = sorted(range(len(pairs)), key=lambda at: pairs[at].gpu.severity is None)
-        pairs = [pairs[at] for at in sorted(faulty[:room])]
+    gpus = folded_gpus(gpus) if len(gpus) > room else gpus
+    if len(gpus) > room:
+        words.insert(1, f'{room} rows shown')
+        faulty = sorted(range(len(gpus)), key=lambda at: gpus[at].gpus[0].severity is None)
+        gpus = [gpus[at] for at in sorted(faulty[:room])]
+    name = row.host if state.screen is Screen.PROBLEMS else row.name
     title = ' · '.join([safe(name), *words])
     if cell_width(title) > buf.width - 4:
         title = title.partition(', which')[0]  # without what its exporter does not report
     draw_section(buf, area.y, clip(title, buf.width - 4))
     texts = [(label, safe(text)) for label, text in facts]
     y = area.y + 1 + draw_facts(buf, Rect(1, area.y + 1, buf.width - 2, 4), texts, 9)
-    if pairs:
-        draw_table(buf, Rect(0, y, buf.width, area.bottom - y), columns, pairs)
+    if gpus:
+        columns = [column for column in _columns(state, 'gpus', gpus) if column.name != known]
+        draw_table(buf, Rect(0, y, buf.width, area.bottom - y), columns, gpus)
+
+
+def _words_of_hosts(hosts: Sequence[FleetHost], late: float) -> list[str]:
+    """Return what hosts have, and where their values come from."""
+    gpus, kinds = [gpu for host in hosts for gpu in host.gpus], {host.kind for host in hosts}
+    if all(host.is_silent for host in hosts):
+        return [words for host in hosts for words in problems_of(host, late)]
+    models = {model for host in hosts for model in host.models}
+    count = f'{len(gpus)} × {safe(*models)}' if len(models) == 1 else counted(len(gpus), 'GPU')
+    return [count, *(f'from {_WAYS.get(kind, kind)}' for kind in kinds if len(kinds) == 1)]
 
 
 def _title(name: str, rows: Sequence[Any]) -> str:
-    title = 'GPUs' if name == 'gpus' else name.capitalize()
-    hosts = sum(len(row.members) or 1 for row in rows) if name == 'hosts' else len(rows)
-    folded = f' in {len(rows):,} rows' if hosts > len(rows) else ''
-    return f'{title} {hosts:,}{folded}' if rows else title
+    title, count = name.capitalize(), len(rows)
+    if name == 'hosts':
+        count = sum(len(row.members) or 1 for row in rows)
+    elif name == 'gpus':
+        title, count = 'GPUs', sum(len(row.gpus) for row in rows)
+    folded = f' in {len(rows):,} rows' if count > len(rows) else ''
+    return f'{title} {count:,}{folded}' if rows else title
 
 
-def _columns(state: AppState, name: str) -> list[Column]:
+def _columns(state: AppState, name: str, rows: Sequence[Any]) -> list[Column]:
     """Return the columns for this width, with room for the names of the hosts."""
-    hosts, gap = fleet_of(state).fleet.hosts, 2 if state.width >= CLASSIC else 1
-    lines = fleet_of(state).lists.get('hosts', ()) if name == 'hosts' else hosts
-    # There may be thousands of rows.
-    widest = max((cell_width(host.name) for host in lines), default=0)
+    is_narrow = state.width < WITH_BAR
+    gap = 1 if is_narrow else 2
+    names = [row.host if name == 'problems' else row.name for row in rows]
+    widest = cell_width(max(names, key=len, default=''))  # there may be thousands
     sizes = {'host': (max(_LEAST_NAME, min(widest, _MOST_NAME)),)}
-    if name == 'hosts' and state.width < CLASSIC:
+    if is_narrow and name in ('hosts', 'gpus'):
         sizes.update(users=(_LEAST_NAME,), utilization_percent=(4,), held_gpus=(4,))
     columns = [
         column._replace(
@@ -319,7 +319,8 @@ def _columns(state: AppState, name: str) -> list[Column]:
         for column in list_columns(name, _late(state))
     ]
     if name == 'hosts':
-        most = max((len(host.gpus) for host in hosts), default=1)
+        columns[-1] = columns[-1]._replace(sizes=(max(16, min(24, state.width // 3)), 0))
+        most = max((len(host.gpus) for host in fleet_of(state).fleet.hosts), default=1)
         columns.insert(1, glyphs_column(most, is_ascii=state.view.ascii))
     elif name == 'problems':
         columns[0] = columns[0]._replace(text=severity_text)
