@@ -158,12 +158,13 @@ TREE = ScreenSpec(
 ENVIRON = ScreenSpec(
     draw=_now(draw_environ),
     menu=('h', 'v', '/', 'n N', 'Left Right', 'q'),
-    lines=lambda state: state.environ.variables or (),
+    lines=lambda state: state.environ.variables,
     demand=main_demand,
     margins=environ_margins,
     texts=lambda state: _long_variables(state)[0],
     long_lines=_long_variables,
     prepare=begin_reading,
+    name=lambda state: f'environment {state.environ.pid}',
     key_of=lambda line: line[0],
     is_framed=True,
 )
@@ -175,6 +176,7 @@ METRICS = ScreenSpec(
     has_cursor=False,
     is_framed=True,
     prepare=lambda before, state: (state._replace(metrics=before.selected), ()),
+    name=lambda state: f'process {state.metrics.pid}' if state.metrics else 'process',
 )
 HELP = ScreenSpec(
     draw=_now(draw_help),
@@ -213,6 +215,7 @@ USERS = ScreenSpec(
     texts=lambda state: [user.name or '' for user in lists.listed_users(state)],
     filter_example=_FILTER,
     prepare=lambda _, state: (state._replace(sums_by_owner=False), ()),
+    name=lambda state: 'jobs' if state.sums_by_owner else 'users',
     key_of=lambda line: line.name,
     is_framed=True,
 )
@@ -226,7 +229,6 @@ COLUMN_CHOICE = ScreenSpec(
         f'{COLUMNS_BY_NAME[name].title} {COLUMNS_BY_NAME[name].help}'
         for name in columns_in_order(state)
     ],
-    key_of=lambda line: line,
     is_framed=True,
 )
 EVENTS = ScreenSpec(

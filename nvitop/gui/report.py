@@ -87,9 +87,8 @@ def report_text(
     ``colors`` is 0 (plain text), 8, 16 or 256; a ``height`` of 0 means that there is no terminal.
     """
     theme = report_theme(options.theme, os.environ)
-    view = view_of(options)._replace(mono=colors < 16)
-    buffer = draw_report(sample, width, view, wanted=filter_of(options), height=height)
-    if view.mono or theme is ANY_BACKGROUND:
+    buffer = draw_report(sample, width, view_of(options), wanted=filter_of(options), height=height)
+    if colors < 16 or theme is ANY_BACKGROUND:
         draw_mono_bars(buffer)
     if options.ascii:
         buffer = to_ascii(buffer)

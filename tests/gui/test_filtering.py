@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.state.events import Pasted
+from nvitop.gui.state.events import EnvironmentRead, Pasted
 from nvitop.gui.state.navigation import current_line
 from nvitop.gui.state.process_filter import (
     filter_processes,
@@ -138,9 +138,8 @@ def test_search_goes_on_with_n_and_its_esc_returns_to_where_it_began() -> None:
 def test_search_moves_to_lines_of_other_screens(screen: str, text: str) -> None:
     sample = SAMPLES['missing']._replace(processes=SAMPLES['h100x8'].processes)
     state = pressed(state_of(sample, 80, 24), *screen.split())
-    state = state._replace(
-        environ=state.environ._replace(variables=(('A', 'b'), ('PATH', '/bin'), ('Z', '')))
-    )
+    variables = (('A', 'b'), ('PATH', '/bin'), ('Z', ''))
+    state = after(state, EnvironmentRead(*state.environ[:2], variables))
     found = pressed(state, '/', *text, 'Enter')
     assert state.spec.texts is not None
     line = current_line(found)

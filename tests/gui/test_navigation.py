@@ -133,7 +133,7 @@ def test_environment_is_that_of_the_selected_process() -> None:
     assert effects == (ReadEnvironment(key.pid, key.start_time),)
     for other in ((999, key.start_time), (key.pid, key.start_time - 1.0)):
         state = after(state, EnvironmentRead(*other, (('A', 'b'),)))
-        assert state.environ.variables is None
+        assert state.environ.reading is None
     state = after(state, EnvironmentRead(key.pid, key.start_time, (('A', 'b'), ('C', 'd'))))
     assert state.environ.variables == (('A', 'b'), ('C', 'd'))
     assert pressed(state, 'End').position.cursor == 1

@@ -915,7 +915,7 @@ def test_selected_row_keeps_the_styles_of_its_cells(keys: str, *, mono: bool) ->
     devices = [gpu(i, 'A', memory_percent=33 * i) for i in range(3)]
     held = process(devices[0], 1, 'x')._replace(gpu_idle_seconds=3600.0)
     sample = machine(*devices, processes=(held,))
-    state = state_on(sample, 100, 30, view=ViewState(mono=mono))
+    state = state_on(sample, 100, 30, view=ViewState())._replace(colors=8 if mono else 256)
     before, after = (draw_frame(each, History()) for each in (state, pressed(state, *keys.split())))
 
     def cells(buffer: Buffer, y: int) -> list[tuple[str, Style]]:

@@ -59,8 +59,6 @@ class ViewState(NamedTuple):
     columns: tuple[str, ...] = DEFAULT_COLUMNS
     #: All columns, hidden ones too, in the order the user chose; empty if the user chose none.
     column_order: tuple[str, ...] = ()
-    #: The empty part of a bar has the color of the filled part, and needs another character.
-    mono: bool = False
     #: The screen is converted to ASCII, so leave out what needs other characters.
     ascii: bool = False
     readonly: bool = False

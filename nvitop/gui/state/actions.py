@@ -107,23 +107,18 @@ def toggle_flat(state: AppState) -> Result:
     return state if state.job is None else navigation.deselect(state), ()
 
 
-def set_theme(state: AppState, theme: str) -> AppState:
-    view = state.view._replace(mono=theme == 'mono' or state.colors < 16)
-    return state._replace(theme=theme, view=view)
-
-
 def report_background(state: AppState, event: events.BackgroundReported) -> Result:
     """Draw with the theme for the background of the terminal, unless the user chose one."""
     theme = 'light' if event.is_light else 'dark'
     if not state.theme_is_auto or theme == state.theme:
         return state, ()
-    return set_theme(state, theme), (events.Redraw(),)
+    return state._replace(theme=theme), (events.Redraw(),)
 
 
 def next_theme(state: AppState) -> Result:
-    state = set_theme(state, neighbor([theme.name for theme in THEMES], state.theme, 1))
-    state = state._replace(theme_is_auto=False)
-    return answer(state, 'Theme', f'Theme: {state.theme}'), (events.Redraw(),)
+    theme = neighbor([theme.name for theme in THEMES], state.theme, 1)
+    state = state._replace(theme=theme, theme_is_auto=False)
+    return answer(state, 'Theme', f'Theme: {theme}'), (events.Redraw(),)
 
 
 def next_graph(state: AppState, step: int) -> Result:
@@ -158,7 +153,7 @@ def show_variables(state: AppState, event: EnvironmentRead) -> AppState:
     # The user may have opened the environment of another process meanwhile.
     if (event.pid, event.start_time) != (environ.pid, environ.start_time):
         return state
-    return state._replace(environ=environ._replace(**event._asdict()))
+    return state._replace(environ=environ._replace(reading=event))
 
 
 def toggle_secrets(state: AppState) -> Result:

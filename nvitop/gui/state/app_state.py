@@ -18,7 +18,7 @@ from typing import (
 from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
 from nvitop.gui.model.device_rows import GpuRow, answers, devices_without_list, is_on
 from nvitop.gui.model.table import CLASSIC, Item
-from nvitop.gui.state.events import Effect, Event, RingBell
+from nvitop.gui.state.events import Effect, EnvironmentRead, Event, RingBell
 from nvitop.gui.state.keymap import HelpGroup, Keymap
 from nvitop.gui.state.orders import Order
 from nvitop.gui.state.problems import Tally
@@ -40,7 +40,6 @@ from nvitop.version import __version__
 if TYPE_CHECKING:
     from nvitop.gui.fleet.data import FleetState
     from nvitop.gui.render.buffer import Buffer
-    from nvitop.owner.types import Owner
     from nvitop.recording.events import RecordedEvent
     from nvitop.sampling.history import History
 
@@ -58,16 +57,14 @@ class EnvironState(NamedTuple):
     pid: int = 0
     start_time: float = -1.0
     user: str = ''
-    #: ``None`` while they are being read.
-    variables: tuple[tuple[str, str], ...] | None = None
-    #: Why they cannot be read.
-    error: str = ''
-    #: Owner of the process; ``None``: unknown.
-    owner: Owner | None = None
-    #: Why its owner is unknown.
-    no_owner: str = ''
+    #: What was read; ``None`` while it is being read.
+    reading: EnvironmentRead | None = None
     #: Whether values are shown whose names look secret.
     reveals_secrets: bool = False
+
+    @property
+    def variables(self) -> tuple[tuple[str, str], ...]:
+        return () if self.reading is None else self.reading.variables
 
 
 class ListPosition(NamedTuple):
@@ -164,8 +161,8 @@ class ScreenSpec(NamedTuple):
     lines: Callable[[AppState], Sequence[Any]]
     #: What is measured while the screen is shown.
     demand: Callable[[AppState], Demand]
-    #: Rows above and below the lines; ``None`` unless lines fill the screen.
-    margins: Callable[[AppState], tuple[int, int]] | None = None
+    #: Rows above and below the lines.
+    margins: Callable[[AppState], tuple[int, int]] = lambda _: (0, 0)
     #: Whether one of its lines is selected. A list without a cursor is only scrolled.
     has_cursor: bool = True
     #: Whether no line may be selected, as at first on lists of processes and hosts.
@@ -178,8 +175,8 @@ class ScreenSpec(NamedTuple):
     #: cells Left and Right scroll.
     long_lines: Callable[[AppState], tuple[list[str], int]] | None = None
     sideways_step: int = 5
-    #: What identifies a line: it stays selected when lines move; ``None``: its index.
-    key_of: Callable[[Any], Hashable] | None = None
+    #: What identifies a line, which stays selected when lines move.
+    key_of: Callable[[Any], Hashable] = lambda line: line
     #: Makes from the state and the lines a function that returns the rows of a line.
     heights: Callable[[AppState, Sequence[Any]], Callable[[Any], int]] = lambda *_: lambda _: 1
     #: The ways to sort its lines, the default one first.
@@ -188,11 +185,8 @@ class ScreenSpec(NamedTuple):
     is_framed: bool = False
     #: Called with the states before and after the screen is opened; ``None`` if it needs nothing.
     prepare: Callable[[AppState, AppState], Result] | None = None
-
-    @property
-    def has_lines(self) -> bool:
-        """Whether it can be scrolled, or a cursor moved."""
-        return self.margins is not None
+    #: Its name in the way to it.
+    name: Callable[[AppState], str] = lambda state: state.screen.value
 
 
 class Program(NamedTuple):
@@ -291,7 +285,7 @@ class AppState(NamedTuple):
     #: Whether the background of the terminal chooses between dark and light.
     theme_is_auto: bool = False
     #: Number of colors of the terminal.
-    colors: int = 0
+    colors: int = 256
     captures_mouse: bool = True
     #: The last click: its row, and its time on the monotonic clock.
     clicked: tuple[int, float] = (-1, 0.0)
@@ -308,7 +302,7 @@ class AppState(NamedTuple):
         """The words of the search, also while it is typed."""
         if self.field is not None and self.field.purpose == 'search':
             return self.field.text.split()
-        return self.searched.split() if self.spec.has_lines else []
+        return self.searched.split()
 
     @property
     def spec(self) -> ScreenSpec:

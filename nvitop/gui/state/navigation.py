@@ -58,7 +58,7 @@ def current_line(state: AppState) -> int | None:
 
 def _selected(state: AppState, lines: Sequence[Any]) -> int | None:
     spec, position = state.spec, state.position
-    if spec.key_of is not None and position.key is not None:
+    if spec.has_cursor and position.key is not None:
         for index, line in enumerate(lines):
             if spec.key_of(line) == position.key:
                 return index
@@ -72,7 +72,7 @@ def lines_layout(state: AppState, lines: Sequence[Any] | None = None) -> ListLay
     """
     spec, inner = state.spec, state.inner
     lines = spec.lines(inner) if lines is None else lines
-    top, bottom = spec.margins(inner) if spec.margins is not None else (0, 0)
+    top, bottom = spec.margins(inner)
     area = Rect(0, top, inner.width, max(0, inner.body_height - top - bottom))
     height_of = spec.heights(inner, lines)
     line = _selected(state, lines)
@@ -115,7 +115,7 @@ def _select_line(
     line = max(0, min(line, len(lines) - 1))
     if scroll_y is None:
         scroll_y = layout.scroll_y if spec.has_cursor else line
-    key = None if spec.key_of is None else spec.key_of(lines[line])
+    key = spec.key_of(lines[line])
     moved = state.at(state.position._replace(key=key, cursor=line, scroll_y=scroll_y))
     scroll_y = lines_layout(moved, lines).scroll_y
     line = line if spec.has_cursor else scroll_y
@@ -277,8 +277,6 @@ def move_by_lines(state: AppState, step: int) -> Result:
     """Move by a number of lines, or of GPUs while one is selected; ring the bell at the end."""
     if moves_gpus(state):
         return _move_by_devices(state, step)
-    if not state.spec.has_lines:
-        return state, ()
     layout = lines_layout(state)
     line = layout.line
     to = (0 if step > 0 else layout.length - 1) if line is None else line + step
@@ -407,7 +405,7 @@ def is_double(state: AppState, event: MousePressed) -> bool:
 def is_on_line(state: AppState, event: MousePressed) -> bool:
     if state.screen is Screen.MAIN:
         return event.hit[0] in ('process', 'job')
-    return state.spec.has_lines and lines_layout(state).at(event.y) is not None
+    return lines_layout(state).at(event.y) is not None
 
 
 def click(state: AppState, event: MousePressed) -> Result:
@@ -418,7 +416,7 @@ def click(state: AppState, event: MousePressed) -> Result:
         return lists.sort_list(state, value, reverse=sort.order == value and not sort.reverse)
     if state.screen is Screen.MAIN:
         return _click_main(state, event), ()
-    line = lines_layout(state).at(event.y) if state.spec.has_lines else None
+    line = lines_layout(state).at(event.y)
     if line is not None:
         return go_to_line(state, line), ()
     return deselect(clear_selection(state)) if state.spec.can_deselect else state, ()

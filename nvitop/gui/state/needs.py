@@ -14,10 +14,9 @@ from nvitop.gui.state.keymap import Binding, Need
 
 
 def need_secrets(state: AppState) -> str:
-    variables = state.environ.variables
-    if not variables:
+    if not state.environ.variables:
         return 'There are no variables'
-    has_secrets = any(is_secret(name) for name, _ in variables)
+    has_secrets = any(is_secret(name) for name, _ in state.environ.variables)
     return '' if has_secrets else 'No name here looks like a secret'
 
 

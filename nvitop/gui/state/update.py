@@ -209,9 +209,7 @@ _HANDLERS: dict[type, Callable[[AppState, Any], Result]] = {
     events.MousePressed: _click,
     events.MouseScrolled: scroll,
     events.SampleArrived: lambda state, event: _press_early(_show_sample(state, event)),
-    events.TerminalOpened: _only_state(
-        lambda state, event: actions.set_theme(state._replace(colors=event.colors), state.theme)
-    ),
+    events.TerminalOpened: _only_state(lambda state, event: state._replace(colors=event.colors)),
     events.BackgroundReported: actions.report_background,
     events.PastShown: _only_state(time_travel.show_past),
     events.ClockTicked: _only_state(_set_clocks),

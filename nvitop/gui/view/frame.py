@@ -46,7 +46,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
             buf.clear(buf.height - 1)
             draw_hints(buf, buf.height - 1, state)
         _draw_notices(buf, state, buf.height - rows)
-    if state.view.mono:
+    if state.theme == 'mono' or state.colors < 16:
         draw_mono_bars(buf)
     return to_ascii(buf) if state.view.ascii else buf
 
@@ -68,14 +68,7 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
         used = max((y for y in range(inner.height) if inner.row(y)), default=0)
         bottom = min(bottom, used + 2)
         buf.clear(0, bottom + 1)
-    name = state.screen.value
-    if state.screen is Screen.METRICS and state.metrics is not None:
-        name = f'{name} {state.metrics.pid}'
-    elif state.screen is Screen.ENVIRON:
-        name = f'{name} {state.environ.pid}'
-    elif state.screen is Screen.USERS and state.sums_by_owner:
-        name = 'jobs'
-    draw_first_line(buf, state, (*crumbs(state, name), *title_badges(state)))
+    draw_first_line(buf, state, (*crumbs(state, state.spec.name(state)), *title_badges(state)))
     ends, x = (0, buf.width - 1), state.margin
     parts = inner.row(0) if inner.height else ()
     draw_border(buf, 1, (), ends, [Item((text,), style) for _, text, style in parts])

@@ -155,11 +155,10 @@ def draw_screen_title(
         Item(tuple(titles), TITLE, 0),
         *(Item(tuple(forms), rank=2) for forms in notes if forms),
     ]
-    if state.spec.has_lines:
-        layout = lines_layout(state)
-        if layout.length > layout.visible > 0:
-            first, last = layout.shown.start + 1, layout.shown.stop
-            items.insert(1, Item((f'{first}-{last} of {layout.length:,}',)))
+    layout = lines_layout(state)
+    if layout.length > layout.visible > 0:
+        first, last = layout.shown.start + 1, layout.shown.stop
+        items.insert(1, Item((f'{first}-{last} of {layout.length:,}',)))
     x = 0
     for item, text in zip(items, fit(items, buf.width - 4, _TITLE_GAP)):
         if text:

@@ -10,6 +10,7 @@ from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
 from nvitop.gui.state.app_state import AppState, EnvironState
+from nvitop.gui.state.events import EnvironmentRead
 from nvitop.gui.state.navigation import lines_layout, shown_scroll_x
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.text import draw_message, draw_section
@@ -38,19 +39,22 @@ _SOURCES = {
 
 def environ_lines(environ: EnvironState) -> tuple[tuple[str, str], ...]:
     """Return names and values as they are shown, in order. The text is not safe to draw yet."""
-    variables = environ.variables or ()
     if environ.reveals_secrets:
-        return variables
-    return tuple((name, MASK if value and is_secret(name) else value) for name, value in variables)
+        return environ.variables
+    return tuple(
+        (name, MASK if value and is_secret(name) else value) for name, value in environ.variables
+    )
 
 
 def owner_lines(state: AppState) -> list[tuple[str, str]]:
     """Return what the process belongs to, as far as there is room, and where each part was read."""
-    environ = state.environ
-    if environ.owner is None:
-        lines = [('Owner', environ.no_owner)] if environ.no_owner else []
+    reading = state.environ.reading
+    if reading is None:
+        return []
+    if reading.owner is None:
+        lines = [('Owner', reading.no_owner)] if reading.no_owner else []
     else:
-        lines = [(str(layer), _source_text(layer)) for layer in environ.owner.layers]
+        lines = [(str(layer), _source_text(layer)) for layer in reading.owner.layers]
     return lines[: state.height // _OWNER_SHARE]
 
 
@@ -82,17 +86,18 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
     draw_screen_title(buf, state, (title, brief), notes)
     longest = max((cell_width(safe(text)) for text, _ in owners), default=0)
     width = max(0, min(longest, buf.width - _SOURCE_WIDTH))
-    best = '' if environ.owner is None else str(environ.owner.layer)
+    reading = environ.reading or EnvironmentRead(*environ[:2])
+    best = '' if reading.owner is None else str(reading.owner.layer)
     for y, (text, source) in enumerate(owners, 1):
         buf.write(1, y, clip(safe(text), width), PLAIN._replace(bold=text == best))
         x = 1 + width + 2
         buf.write(x, y, clip(safe(source), max(0, buf.width - x)), DIM)
     if environ.variables and owners:
         draw_section(buf, 1 + len(owners), _summary(state))
-    if environ.error or not environ.variables:
-        text = 'Reading' if environ.variables is None else 'No environment variables'
-        style = Style(Role.ERROR) if environ.error else DIM
-        draw_message(buf, layout.area, safe(environ.error or text), style)
+    if reading.error or not environ.variables:
+        text = 'Reading' if environ.reading is None else 'No environment variables'
+        style = Style(Role.ERROR) if reading.error else DIM
+        draw_message(buf, layout.area, safe(reading.error or text), style)
         return
     lines = environ_lines(environ)
     cursor, scroll_x = layout.line, shown_scroll_x(state)
@@ -102,7 +107,7 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
 
 def _summary(state: AppState) -> str:
     environ = state.environ
-    variables = environ.variables or ()
+    variables = environ.variables
     text = f'{len(variables)} variable{"" if len(variables) == 1 else "s"}'
     secrets = sum(1 for name, value in variables if value and is_secret(name))
     if secrets:
