@@ -123,5 +123,6 @@ def natural(text: str) -> tuple[list[str | int], str]:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: ``'1 host'``, ``'2,000 hosts'``."""
-    return f'{number:,} {noun}{"" if number == 1 else "s"}'
+    """Return a number with its noun: ``'1 host'``, ``'2,000 hosts'``, ``'3 processes'``."""
+    ending = '' if number == 1 else 'es' if noun.endswith('s') else 's'
+    return f'{number:,} {noun}{ending}'

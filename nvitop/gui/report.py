@@ -174,7 +174,6 @@ def draw_report(
         columns=tuple(name for name in view.columns if name not in left_out),
         widths=widths,
         total=len(sample.processes) if sample.sequence else None,
-        jobs=0 if is_full or view.flat else len(blocks),
         processes=len(processes),
         limits=Limits(wanted),
         is_report=True,

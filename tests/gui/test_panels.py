@@ -530,6 +530,14 @@ def test_job_is_named_before_its_command_if_its_column_has_no_room() -> None:
     assert ' 68 procs ' in process_panel(SAMPLES['processes200'], 80, room=1).lines()[2]
 
 
+def test_title_counts_jobs_if_a_process_belongs_to_one() -> None:
+    sample, rows = ranks()
+    alone = tuple(row._replace(owner=None) for row in rows)
+    for processes, title in ((rows, ' Jobs 2, processes 5 '), (alone, ' Processes 5 ')):
+        state = state_of(sample._replace(processes=processes), 120, 60, ViewState())
+        assert title in text_of(state)
+
+
 def test_only_the_name_of_the_own_user_is_bold() -> None:
     sample, _ = ranks()
     for name in ('ann', 'bob', 'carol'):

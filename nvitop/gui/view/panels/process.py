@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, AbstractSet, Mapping, NamedTuple, Sequence
 
-from nvitop.basics.text import contains
+from nvitop.basics.text import contains, counted
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, command_text, place_processes
@@ -57,7 +57,7 @@ def unknown_note(sample: Sample) -> tuple[str, ...]:
     if sample.devices and missing.issuperset(device.key for device in sample.devices):
         return NO_LISTS
     unknown = unknown_devices(sample)
-    count = f'{len(unknown)} {"GPU" if len(unknown) == 1 else "GPUs"} unreadable'
+    count = f'{counted(len(unknown), "GPU")} unreadable'
     text = f'processes of {devices_text(unknown)} unreadable'
     return (text, count, 'unreadable') if unknown else ()
 
@@ -69,7 +69,7 @@ def empty_message(total: int | None, limits: Limits, sample: Sample) -> str:
     if total and limits.is_only_device:
         return f'No process is running on {limits.text}'
     if total:
-        return f'No match: {total} process{"" if total == 1 else "es"} hidden by {limits.text}'
+        return f'No match: {counted(total, "process")} hidden by {limits.text}'
     return _no_processes(sample) + (' (in WSL)' if sample.host.wsl else '')
 
 
@@ -142,7 +142,7 @@ class ProcessView(NamedTuple):
     widths: Mapping[str, int] = {}
     #: Number of processes without the filter; ``None`` before the first sample.
     total: int | None = None
-    #: Numbers of jobs and of processes, listed or folded.
+    #: Numbers of jobs, 0 if no process belongs to one, and of processes, listed or folded.
     jobs: int = 0
     processes: int = 0
     #: The filters that leave some of them out.

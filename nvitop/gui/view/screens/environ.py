@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nvitop.basics.masking import MASK, is_secret
+from nvitop.basics.text import counted
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
@@ -108,7 +109,7 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
 def _summary(state: AppState) -> str:
     environ = state.environ
     variables = environ.variables
-    text = f'{len(variables)} variable{"" if len(variables) == 1 else "s"}'
+    text = counted(len(variables), 'variable')
     secrets = sum(1 for name, value in variables if value and is_secret(name))
     if secrets:
         text += f', {secrets} secret' if environ.reveals_secrets else f', {secrets} hidden'

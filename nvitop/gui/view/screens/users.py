@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 from typing import Mapping, Sequence
 
+from nvitop.basics.text import counted
 from nvitop.basics.units import format_hours
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import Screen
@@ -223,7 +224,7 @@ def _draw_detail(
 ) -> None:
     lines = [Line(process) for process in user.processes]
     where = f' on {devices_text(user.devices)}' if user.devices else ''
-    count = f'{user.process_count} process{"" if user.process_count == 1 else "es"}'
+    count = counted(user.process_count, 'process')
     users = f' · {_users(user, 32)}' if state.sums_by_owner else ''
     draw_section(buf, area.y, f'{plain_text(_name(user, 32))}{users}: {count}{where}')
     body = area.inset(0, 1, 0, 0)
@@ -256,7 +257,7 @@ def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
     word = 'Job' if state.sums_by_owner else 'User'
     title = f'{word}s {users}' if users else f'{word}s'
     silent = sum(process.gpu_memory_bytes is None for process in state.rows)
-    memory = f'memory of {silent} {"process" if silent == 1 else "processes"} unknown'
+    memory = f'memory of {counted(silent, "process")} unknown'
     hours: tuple[str, ...] = ()
     if state.gpu_times and users and not state.sums_by_owner:
         since = fmt.format_moment(state.gpu_times_since, state.timestamp)
