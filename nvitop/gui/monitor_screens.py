@@ -12,13 +12,14 @@ from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state import lists
 from nvitop.gui.state.actions import begin_reading, columns_in_order
-from nvitop.gui.state.app_state import AppState, ListPosition, Program, Result, ScreenSpec
+from nvitop.gui.state.app_state import AppState, Filter, ListPosition, Program, Result, ScreenSpec
 from nvitop.gui.state.bindings import USUAL
 from nvitop.gui.state.dialog import command_lines, note_lines
 from nvitop.gui.state.help_contents import help_lines, monitor_help
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.orders import ORDERS_BY_NAME
 from nvitop.gui.state.problems import problem_key
+from nvitop.gui.state.process_filter import FIELDS, matches, parse_query
 from nvitop.gui.state.time_travel import select_event
 from nvitop.gui.state.update import update
 from nvitop.gui.view.screens.environ import draw_environ, environ_lines, environ_margins
@@ -93,8 +94,14 @@ def _visible(state: AppState) -> tuple[ProcessKey, ...] | None:
     return (*dict.fromkeys(keys[:_MOST_VISIBLE]), *others)
 
 
-#: What can be typed into the filter.
-_FILTER = 'text, or user: gpu: pid: type: job:'
+_FILTER = Filter(
+    'processes',
+    'text, or user: gpu: pid: type: job:',
+    tuple(FIELDS),
+    lambda state, word: any(
+        matches(process, parse_query(word)) for process in state.shown_sample.processes
+    ),
+)
 
 
 def _now(draw: Callable[[Buffer, AppState], None]) -> Callable[[Buffer, AppState, History], None]:
@@ -135,7 +142,7 @@ MAIN = ScreenSpec(
     margins=lambda state: (state.body_height - lists.panel_rows(state).processes + 2, 1),
     key_of=lambda line: line.key,
     can_deselect=True,
-    filter_example=_FILTER,
+    filter=_FILTER,
     long_lines=_long_commands,
     sideways_step=2,
 )
@@ -150,7 +157,7 @@ TREE = ScreenSpec(
     margins=lambda _: (2, 0),
     key_of=lambda row: row.key,
     can_deselect=True,
-    filter_example=_FILTER,
+    filter=_FILTER,
     long_lines=_long_rows,
     prepare=_prepare_tree,
     is_framed=True,
@@ -201,6 +208,8 @@ PROBLEMS = ScreenSpec(
     texts=lambda state: [
         f'{line.where} {line.what} {line.reason}' for line in lists.listed_problems(state)
     ],
+    filter=Filter('problems'),
+    prepare=lambda _, state: (state.filtered(''), ()),
     key_of=problem_key,
     is_framed=True,
     heights=card_heights,
@@ -213,7 +222,7 @@ USERS = ScreenSpec(
     demand=lambda state: main_demand(state)._replace(visible_processes=None),
     margins=lambda state: (2, 1 + detail_height(state)),
     texts=lambda state: [user.name or '' for user in lists.listed_users(state)],
-    filter_example=_FILTER,
+    filter=_FILTER,
     prepare=lambda _, state: (state._replace(sums_by_owner=False), ()),
     name=lambda state: 'jobs' if state.sums_by_owner else 'users',
     key_of=lambda line: line.name,

@@ -153,8 +153,8 @@ def test_search_moves_to_lines_of_other_screens(screen: str, text: str) -> None:
 @pytest.mark.parametrize(
     ('text', 'error'),
     [
-        ('foo:3', 'foo: is not a field (user gpu pid type job)'),
-        ('foo=3', 'foo= is not a field (user gpu pid type job)'),
+        ('foo:3', 'foo: is not a field (user gpu pid type job owner)'),
+        ('foo=3', 'foo= is not a field (user gpu pid type job owner)'),
         ('user=al', ''),
         ('foo:', ''),
     ],

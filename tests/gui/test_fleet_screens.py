@@ -38,6 +38,7 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Demand, HostSample, Sample
 from tests.fleet.session import Session
+from tests.gui.driving import texts
 from tests.gui.goldens import assert_golden
 from tests.waiting import wait_until
 
@@ -212,7 +213,7 @@ def test_a_host_has_its_keys_below_and_no_name_without_a_user() -> None:
 def test_hostile_names_are_drawn_safely() -> None:
     host = FleetHost('a\x1b[31mb\u202ec', age_seconds=0.0)
     state = screen(1, 80, 10)._replace(fleet=FleetState(server='\x1b[1m'))
-    state = arrived(state, Fleet((host,), timestamp=NOW))._replace(query='\x1b[2J')
+    state = arrived(state, Fleet((host,), timestamp=NOW)).filtered('\x1b[2J')
     text = '\n'.join(draw_frame(state, History()).lines())
     assert '\x1b' not in text
     assert '\u202e' not in text
@@ -343,8 +344,10 @@ def test_clicks_select_and_open_hosts_and_press_hints() -> None:
 def test_search_and_order_of_hosts() -> None:
     state = screen(40, 120, 30, '/', *'23', 'Enter', 'n')
     assert '23' in selected(state).name
+    nothing = screen(40, 120, 30, '\\', *'gpu00', 'Enter', '/', *'zzz', 'Enter')
+    assert texts(nothing) == ['Not found: zzz among the filtered hosts']
     state = screen(40, 120, 30, 'o', 'u', 'R')
-    assert [notice.text for notice in state.notices] == ['Order: UTIL, lowest first']
+    assert texts(state) == ['Order: UTIL, lowest first']
     clicked, _ = update_fleet(state, MousePressed(0, 0, hit=('column', 'host')))
     assert names(clicked) == sorted(names(state))  # a click on a heading sorts by it
     users = screen(40, 120, 30, 'u')

@@ -45,7 +45,7 @@ from nvitop.sampling.types import (
     ProcessSample,
     ProcessStatus,
 )
-from tests.gui.drawing import click_hit, lines_of, state_on
+from tests.gui.drawing import click_hit, click_on, lines_of, state_on
 from tests.gui.driving import MANY, after, arrived, keys_that_open, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES, gpu, machine, with_families
 from tests.sampling.fakes import process_key, process_sample
@@ -182,12 +182,17 @@ def test_headings_of_users_show_the_order_and_a_click_changes_it() -> None:
 def test_users_and_problems_have_a_filter() -> None:
     users = pressed(state_of(SAMPLES['h100x8']), 'U', '\\', *'user:bob', 'Enter')
     assert [user.name for user in listed_users(users)] == ['bob']
+    edited = after(users, click_on(users, 'filter: user:bob'))
+    assert edited.field is not None
+    assert edited.field.text == 'user:bob'
     problems = pressed(state_of(SAMPLES['lost']), '!')
     found = pressed(problems, '\\', *'gpu responding')
     assert {line.what for line in listed_problems(found)} == {'not responding'}
     assert (found.query, len(found.rows)) == ('', len(problems.rows))
     assert listed_problems(pressed(found, 'Esc')) == listed_problems(problems)
     assert listed_problems(pressed(found, 'Enter', 'q', '!')) == listed_problems(problems)
+    missed = pressed(found, 'Enter', '/', *'zzz', 'Enter')
+    assert texts(missed) == ['Not found: zzz among the filtered problems']
     nothing = pressed(problems, '\\', *'~~~', 'Enter')
     assert 'No problem matches the filter' in '\n'.join(lines_of(nothing))
 

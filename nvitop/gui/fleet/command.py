@@ -171,7 +171,7 @@ def begin_with(state: AppState, view: str, words: str, column: str) -> AppState:
     """Return the state with the list, the filter and the order of the command line."""
     screen = next(screen for screen, name in LISTS.items() if name == view)
     sorts = {screen: Sort(column)} if column in [order.name for order in ORDERS[screen]] else {}
-    state = state._replace(query=words, list_sorts=sorts)
+    state = state._replace(list_sorts=sorts).filtered(words)
     return state if screen is state.screen else open_screen(state, screen)[0]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from nvitop.fleet.lists import VIEWS
+from nvitop.basics.text import contains
+from nvitop.fleet.lists import PREFIXES, VIEWS
 from nvitop.gui.fleet import state as fleet_state
 from nvitop.gui.fleet import view
 from nvitop.gui.fleet.state import ORDERS, update_fleet
@@ -13,7 +14,7 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import HELP
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, Role, Style
 from nvitop.gui.state import actions, navigation
-from nvitop.gui.state.app_state import AppState, Program, ScreenSpec
+from nvitop.gui.state.app_state import AppState, Filter, Program, ScreenSpec
 from nvitop.gui.state.bindings import BINDINGS, MOVE, PROCESS, SCREEN, SORT, VIEW, opening, sorting
 from nvitop.gui.state.events import Redraw, Refresh
 from nvitop.gui.state.help_contents import TYPING
@@ -120,7 +121,14 @@ _LIST = ScreenSpec(
     demand=lambda state: Demand(),
     margins=view.margins,
     texts=_texts,
-    filter_example='name, or host: gpu: user: job: model: free:4',
+    filter=Filter(
+        'hosts',
+        'name, or host: gpu: user: job: model: free:4',
+        PREFIXES,
+        lambda state, word: any(
+            contains(host.name, word) for host in fleet_state.fleet_of(state).fleet.hosts
+        ),
+    ),
     is_framed=True,
 )
 FLEET_SCREENS: dict[Screen, ScreenSpec] = {
@@ -148,7 +156,7 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
         menu=('h', 'Enter', 'F6', 'PageUp PageDown', '/', 'n N', 'q'),
         key_of=lambda problem: problem,
         orders=ORDERS[Screen.PROBLEMS],
-        filter_example='',
+        filter=Filter(),
     ),
     Screen.HELP: HELP._replace(demand=_LIST.demand),
 }

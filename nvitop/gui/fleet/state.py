@@ -155,7 +155,8 @@ def show_hosts(state: AppState) -> Result:
     row = selected(state)
     if row is None:
         return state, ()
-    return state._replace(screen=Screen.HOSTS, behind=(), query=row.filter).at(ListPosition()), ()
+    hosts = state._replace(screen=Screen.HOSTS, behind=())
+    return hosts.filtered(row.filter).at(ListPosition()), ()
 
 
 def toggle_freeze(state: AppState) -> Result:
@@ -168,7 +169,7 @@ def toggle_freeze(state: AppState) -> Result:
 
 def clear_filter(state: AppState) -> Result:
     if state.query:
-        return state._replace(query=''), ()
+        return state.filtered(''), ()
     if not state.searched and state.frozen is not None:
         return toggle_freeze(state)
     return state._replace(searched=''), ()

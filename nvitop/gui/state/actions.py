@@ -184,7 +184,7 @@ def refresh(state: AppState) -> Result:
 def clear(state: AppState) -> Result:
     """Clear the filter, else the selection, else leave the page of a device, the tree or the pause."""
     if state.query:
-        return state._replace(query=''), ()
+        return state.filtered(''), ()
     state = state._replace(searched='')
     cleared = navigation.clear_selection(state)
     if cleared != state:

@@ -150,6 +150,18 @@ class Frozen(NamedTuple):
     until: float = 0.0
 
 
+class Filter(NamedTuple):
+    """What can be typed to filter the lines of a screen."""
+
+    #: What it selects; ``''`` if the screen has no filter. Screens with the same word share a filter.
+    noun: str = ''
+    example: str = 'words of a line'
+    #: Prefixes of words: ``user`` in ``user:ann``.
+    fields: Sequence[str] = ()
+    #: Whether a word with another prefix is text that something has.
+    is_text: Callable[[AppState, str], bool] = lambda *_: True
+
+
 class ScreenSpec(NamedTuple):
     """Everything about one screen but the keys that open it, which are in ``gui.state.bindings``."""
 
@@ -169,8 +181,7 @@ class ScreenSpec(NamedTuple):
     can_deselect: bool = False
     #: The text of each line for the search; ``None`` if it searches processes.
     texts: Callable[[AppState], Sequence[str]] | None = None
-    #: What can be typed into the filter that restricts it; ``''`` if none does.
-    filter_example: str = ''
+    filter: Filter = Filter()
     #: Lines that are scrolled sideways, and the number of cells in which they are shown; by how many
     #: cells Left and Right scroll.
     long_lines: Callable[[AppState], tuple[list[str], int]] | None = None
@@ -231,8 +242,8 @@ class AppState(NamedTuple):
     positions: Mapping[Screen, ListPosition] = {}
     #: Orders chosen on screens.
     list_sorts: Mapping[Screen, Sort] = {}
-    #: The filter of the problems screen.
-    problem_query: str = ''
+    #: What is filtered → the filter as typed.
+    queries: Mapping[str, str] = {}
     #: Whether the users screen sums up by owner instead.
     sums_by_owner: bool = False
     #: Set as long as the signal screen is open.
@@ -277,8 +288,6 @@ class AppState(NamedTuple):
     tree_widths: Mapping[str, int] = {}
     #: Hosts and their values in ``nvitop fleet``.
     fleet: FleetState | None = None
-    #: The filter as typed.
-    query: str = ''
     #: The text that was searched for; ``''`` after Esc.
     searched: str = ''
     theme: str = 'dark'
@@ -307,6 +316,18 @@ class AppState(NamedTuple):
     @property
     def spec(self) -> ScreenSpec:
         return self.program.screens[self.screen]
+
+    def query_on(self, screen: Screen) -> str:
+        return self.queries.get(self.program.screens[screen].filter.noun, '')
+
+    @property
+    def query(self) -> str:
+        """The filter of processes, or of hosts in ``nvitop fleet``."""
+        return self.query_on(self.program.home)
+
+    def filtered(self, query: str) -> AppState:
+        """Return the state with another filter on the screen."""
+        return self._replace(queries={**self.queries, self.spec.filter.noun: query})
 
     @property
     def listing(self) -> Screen:

@@ -3,19 +3,9 @@
 
 from __future__ import annotations
 
-import re
-
 from nvitop.basics.text import contains, filter_words, split_word
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state.app_state import (
-    AppState,
-    ListPosition,
-    Result,
-    TextField,
-    answer,
-    refuse,
-    withdraw_notice,
-)
+from nvitop.gui.state.app_state import AppState, Result, TextField, answer, refuse, withdraw_notice
 from nvitop.gui.state.lists import process_lines, uses_of_devices
 from nvitop.gui.state.navigation import current_line, go_to_line, lines_layout
 from nvitop.gui.state.process_filter import matches, matches_host_process, parse_query
@@ -28,19 +18,10 @@ _NOT_FOUND = 'Not found'
 
 def open_field(state: AppState, purpose: str) -> Result:
     """Open the input line for a ``'filter'`` (at first the current one), a ``'search'`` or a ``'time'``."""
-    text = _filter(state) if purpose == 'filter' else ''
+    before = state.query_on(state.screen)
+    text = before if purpose == 'filter' else ''
     start = state.positions if purpose == 'search' else None
-    return state._replace(field=TextField(purpose, text, before=_filter(state), start=start)), ()
-
-
-def _filter(state: AppState) -> str:
-    return state.problem_query if state.screen is Screen.PROBLEMS else state.query
-
-
-def _with_filter(state: AppState, text: str) -> AppState:
-    if state.screen is Screen.PROBLEMS:
-        return state._replace(problem_query=text).at(ListPosition())
-    return state._replace(query=text)
+    return state._replace(field=TextField(purpose, text, before, start)), ()
 
 
 def press_in_field(state: AppState, field: TextField, key: str) -> Result:
@@ -63,20 +44,13 @@ def press_in_field(state: AppState, field: TextField, key: str) -> Result:
 
 def unknown_field(state: AppState, text: str) -> str:
     """Return a message about a word such as ``foo:bar`` that nothing has; ``''`` if all are known."""
-    fields = re.findall(r'(\w+):', state.spec.filter_example)
-    if not fields:
-        return ''
+    wanted = state.spec.filter
     for word in filter_words(text):
         prefix, sign, rest = split_word(word)
-        if not prefix or prefix in (*fields, 'owner') or not rest or rest[0] in '/:=':
+        if not prefix or prefix in wanted.fields or not rest or rest[0] in '/:=':
             continue
-        if state.fleet is not None:
-            is_text = any(contains(host.name, word) for host in state.fleet.fleet.hosts)
-        else:
-            query = parse_query(word)
-            is_text = any(matches(process, query) for process in state.shown_sample.processes)
-        if not is_text:
-            return f'{prefix}{sign} is not a field ({" ".join(fields)})'
+        if not wanted.is_text(state, word):
+            return f'{prefix}{sign} is not a field ({" ".join(wanted.fields)})'
     return ''
 
 
@@ -111,13 +85,13 @@ def change_line(state: AppState, field: TextField, text: str) -> AppState:
         return find(state, text, 0)
     if field.purpose == 'time':
         return state
-    return _with_filter(state, text)
+    return state.filtered(text)
 
 
 def _close(state: AppState, field: TextField) -> AppState:
     state = state._replace(field=None)
     if field.purpose == 'filter':
-        return _with_filter(state, field.before)
+        return state.filtered(field.before)
     if field.purpose == 'time':
         return withdraw_notice(state, 'Time')
     if field.start is not None:
@@ -138,7 +112,8 @@ def find(state: AppState, text: str, step: int) -> AppState:
         state = state._replace(positions=state.field.start)
     if not text.split() or (state.spec.texts is None and not parse_query(text)):
         return state
-    where = ' among the filtered processes' if state.query and state.spec.filter_example else ''
+    is_filtered = bool(state.query_on(state.screen))
+    where = f' among the filtered {state.spec.filter.noun}' if is_filtered else ''
     return answer(state, _NOT_FOUND, f'{_NOT_FOUND}: {text.strip()}{where}')
 
 

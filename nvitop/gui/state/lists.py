@@ -319,7 +319,7 @@ def listed_problems(state: AppState) -> tuple[ProblemCount, ...]:
     all_lines = state.shown_tally.lines
     lines = sorted_lines(state, Screen.PROBLEMS, [line for line in all_lines if line.is_failure])
     lines = (*lines, *missing_values(all_lines))
-    words = state.problem_query.split()
+    words = state.query_on(Screen.PROBLEMS).split()
     return tuple(
         line
         for line in lines

@@ -248,7 +248,7 @@ def show_user(state: AppState) -> Result:
         return refuse(state, f'The {what} of these processes is unknown')
     others = (word for word in filter_words(state.query) if split_word(word)[0] not in prefixes)
     query = ' '.join((*others, exact_word(prefixes[0], name)))
-    return _to_main(state)._replace(query=query), ()
+    return _to_main(state).filtered(query), ()
 
 
 def show_device(state: AppState) -> Result:
@@ -362,9 +362,7 @@ def open_screen(state: AppState, screen: Screen) -> Result:
         screen=screen,
         behind=(*state.behind, state.screen),
         prefix='',
-        problem_query='' if screen is Screen.PROBLEMS else state.problem_query,
-    )
-    opened = opened.at(ListPosition())
+    ).at(ListPosition())
     prepare = opened.spec.prepare
     return (opened, ()) if prepare is None else prepare(state, opened)
 

@@ -28,10 +28,9 @@ def parse_query(text: str) -> Query:
     parts = []
     for word in filter_words(text):
         prefix, _, rest = split_word(word)
-        field = _OTHER_NAMES.get(prefix, prefix)
-        if field in _FIELDS:
+        if prefix in FIELDS:
             if rest not in ('', '"', '""'):
-                parts.append((field, rest))
+                parts.append((prefix, rest))
         else:
             parts.append(('', word))
     return tuple(parts)
@@ -64,14 +63,15 @@ def _has_owner(process: ProcessSample, word: str) -> bool:
     return any(contains(text, word) for text in texts)
 
 
-_FIELDS: dict[str, Callable[[ProcessSample, str], bool]] = {
+#: Prefix of a word → whether a process matches the rest.
+FIELDS: dict[str, Callable[[ProcessSample, str], bool]] = {
     'user': lambda process, word: is_named(process.username, word),
     'gpu': _has_device,
     'pid': lambda process, word: str(process.key.pid).startswith(word),
     'type': _has_type,
+    'job': _has_owner,
     'owner': _has_owner,
 }
-_OTHER_NAMES = {'job': 'owner'}
 
 
 def _has_word(process: ProcessSample, word: str) -> bool:
@@ -82,7 +82,7 @@ def _has_word(process: ProcessSample, word: str) -> bool:
 
 def matches(process: ProcessSample, query: Query) -> bool:
     return all(
-        _FIELDS[prefix](process, word) if prefix else _has_word(process, word)
+        FIELDS[prefix](process, word) if prefix else _has_word(process, word)
         for prefix, word in query
     )
 

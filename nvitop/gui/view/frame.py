@@ -135,8 +135,10 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     x = 1 + buf.write(1, 0, f'{field.purpose.capitalize()}: ', PLAIN._replace(bold=True))
     x += buf.write(x, 0, clip_left(safe(field.text), right - x - 1), _INPUT)
     x += buf.write(x, 0, ' ', _CURSOR)
-    example = '14:05 or -30m' if field.purpose == 'time' else state.spec.filter_example
-    if (field.purpose == 'search' and state.spec.texts is not None) or not example:
+    example = state.spec.filter.example
+    if field.purpose == 'time':
+        example = '14:05 or -30m'
+    elif field.purpose == 'search' and state.spec.texts is not None:
         example = 'words of a line'
     if state.has_hints and not field.text and x + 1 + len(example) <= right:
         buf.write(x + 1, 0, example, DIM)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Sequence
 
-from nvitop.gui.model.choices import ProcessFilter, Screen
+from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.model.format import format_process_type, format_timestamp
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer, Rect
@@ -186,16 +186,17 @@ def title_badges(state: AppState) -> tuple[Item, ...]:
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.sample.timestamp).split()[3]
         badges.append(badge(BADGE, f'PAUSED {time_of_day}', 'PAUSED', key='z'))
-    is_limited = bool(state.spec.filter_example)
-    badges += option_badges(state.main.filter) if is_limited else ()
-    if state.main.selected_device is not None and is_limited and not state.main.shows_page:
-        badges.append(badge(_INPUT, f'GPU {state.main.selected_device.label}'))
-    is_of_problems = state.screen is Screen.PROBLEMS
-    typed = state.problem_query if is_of_problems else state.query if is_limited else ''
-    if typed:
-        words = f'filter: {safe(typed)}'
+    if state.spec.filter.noun == 'processes':
+        badges += option_badges(state.main.filter)
+        if state.main.selected_device is not None and not state.main.shows_page:
+            badges.append(badge(_INPUT, f'GPU {state.main.selected_device.label}'))
+    query = state.query_on(state.screen)
+    if query:
+        words = f'filter: {safe(query)}'
         forms = (words, clip(words, _QUERY_WIDTH + 8), 'filter')
-        badges.append(badge(_INPUT, *forms, key='\\' if is_of_problems else 'Esc'))
+        escape = state.keymap.find(state.screen, 'Esc')
+        clears = escape is not None and not escape.leaves
+        badges.append(badge(_INPUT, *forms, key='Esc' if clears else '\\'))
     if not state.captures_mouse:
         badges.append(badge(_INPUT, 'mouse: terminal', 'no mouse', key='Alt-m'))
     instead_of = state.keymap.instead_of

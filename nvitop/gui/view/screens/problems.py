@@ -107,7 +107,7 @@ def draw_problems(buf: Buffer, state: AppState, history: History) -> None:
         if number == cursor:
             buf.restyle(Rect(0, top, buf.width, len(card)), back=Role.SELECTED)
     if not lines:
-        text = 'No problem matches the filter' if state.problem_query else 'No problems'
+        text = 'No problem matches the filter' if state.query_on(state.screen) else 'No problems'
         draw_message(buf, layout.area, text, DIM)
 
 
