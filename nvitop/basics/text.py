@@ -9,6 +9,8 @@ from unicodedata import category
 
 #: Numbers are compared in groups of digits, because converting thousands of digits takes long.
 _DIGITS = re.compile('([0-9]{1,18})')
+#: A column is not cut to fewer cells.
+LEAST_TEXT = 12
 #: Line and paragraph separators.
 _SEPARATORS = frozenset('\u2028\u2029')
 
@@ -48,6 +50,28 @@ def aligned(
             padded.append(text + space if at in left else space + text)
         lines.append('  '.join(padded).rstrip() + '\n')
     return ''.join(lines)
+
+
+def narrowed(rows: Sequence[Sequence[str]], columns: Sequence[int], width: int) -> list[list[str]]:
+    """Return rows for :func:`aligned` that fit a width: long texts of some columns are cut.
+
+    A width of 0 is no limit.
+    """
+    widths = [max(map(text_width, column)) for column in zip(*rows)]
+    while width and columns and sum(widths) + 2 * (len(widths) - 1) > width:
+        widest = max(columns, key=widths.__getitem__)
+        if widths[widest] <= LEAST_TEXT:
+            break
+        widths[widest] -= 1
+    return [[_cut(text, room) for text, room in zip(row, widths)] for row in rows]
+
+
+def _cut(text: str, width: int) -> str:
+    if text_width(text) <= width:
+        return text
+    while text_width(text) > width - 2:
+        text = text[:-1]
+    return f'{text}..'
 
 
 def text_width(text: str) -> int:

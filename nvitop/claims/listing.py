@@ -9,13 +9,14 @@ import json
 import time
 from typing import Sequence
 
-from nvitop.basics.text import aligned
+from nvitop.basics.text import aligned, narrowed
 from nvitop.basics.units import format_duration
 from nvitop.claims.records import Claim, keeper, read_claims
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.driver import simulate
 from nvitop.console.lifecycle import write_output
+from nvitop.console.messages import terminal_width
 from nvitop.platforms import is_running
 from nvitop.sampling.driver_reader import DriverReader
 from nvitop.sampling.plan import DeviceSelection, Due
@@ -70,7 +71,7 @@ def _print_claims(options: argparse.Namespace) -> int:
     if not claims:
         return write_output('no GPU is claimed\n')
     rows = [('GPU', 'USER', 'PID', 'SINCE', 'COMMAND'), *(_as_row(c, indices) for c in claims)]
-    return write_output(aligned(rows, range(len(rows[0]))))
+    return write_output(aligned(narrowed(rows, [4], terminal_width()), range(5)))
 
 
 def _as_row(claim: Claim, indices: dict[str, str]) -> tuple[str, str, str, str, str]:

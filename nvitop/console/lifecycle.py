@@ -17,7 +17,7 @@ from typing import Any, Callable, Iterator, NoReturn, Sequence, TypeVar
 from nvitop import platforms
 from nvitop.basics.log import UNKNOWN_ORDER, warnings_to
 from nvitop.console.commands import EXPORTER, NVISEL, find_command
-from nvitop.console.messages import print_message
+from nvitop.console.messages import print_message, terminal_width
 from nvitop.platforms.kernel import ENDING, wait_until_writable, write_pieces
 
 #: The exporter's program in release 1.7.
@@ -242,9 +242,9 @@ class Output:
         """Name in messages."""
         return 'standard output' if self._path is None else self._path
 
-    def is_terminal(self) -> bool:
-        """Whether the rows appear on a terminal."""
-        return self._path is None and sys.stdout is not None and sys.stdout.isatty()
+    def terminal_width(self) -> int:
+        """Columns of the terminal on which the rows appear; 0 if it is none."""
+        return terminal_width() if self._path is None else 0
 
     def write(self, pieces: Sequence[str]) -> None:
         """Write each piece completely, or raise OSError; a file then has no part of the piece."""

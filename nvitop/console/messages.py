@@ -108,6 +108,11 @@ def stdout_width() -> int:
     return _size(sys.stdout)[0] or 79
 
 
+def terminal_width() -> int:
+    """Number of columns of stdout if it is a terminal, else 0."""
+    return stdout_width() if sys.stdout is not None and sys.stdout.isatty() else 0
+
+
 def stdout_height() -> int:
     """Number of rows of the terminal of stdout; 0 if it is none."""
     return _size(sys.stdout)[1]

@@ -14,7 +14,7 @@ from nvitop.basics.units import LATEST_TIME, format_time, iso_time, parse_time
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.lifecycle import CommandFailure, Interrupts, Output, writing
-from nvitop.console.messages import Message, exit_status, print_messages
+from nvitop.console.messages import Message, exit_status, print_messages, wrapped
 from nvitop.console.option_table import add_options
 from nvitop.console.options import Invocation, Options
 from nvitop.gui.settings import read_options
@@ -193,7 +193,7 @@ def _export(recording: Recording, options: argparse.Namespace) -> None:
         query = TableQuery(processes=process_table().find(EXPORTED_PROCESSES + mark))
     with Interrupts() as interrupts, writing():
         output = Output(interrupts=interrupts)
-        table = make_format(query, parse_style('csv'), for_terminal=output.is_terminal())
+        table = make_format(query, parse_style('csv'), width=output.terminal_width())
         for sample in _samples(recording, options):
             is_table = options.export == 'csv'
             output.write(table(make_rows(query, sample)) if is_table else [f'{dumps(sample)}\n'])
@@ -235,20 +235,21 @@ def _print_events(recording: Recording, options: argparse.Namespace) -> None:
             output.write([csv_line([*EXPORTED_EVENTS])])
         is_empty = True
         for event in recording.events(since, until):
-            output.write([_event_line(event, options.export, for_terminal=output.is_terminal())])
+            output.write([_event_line(event, options.export, output.terminal_width())])
             is_empty = False
     if is_empty:
         text = f'no events of that time; the recording is from {recording.span()}'
         print_messages(PROGRAM, [Message('hint', text)])
 
 
-def _event_line(event: RecordedEvent, export: str | None, *, for_terminal: bool) -> str:
+def _event_line(event: RecordedEvent, export: str | None, width: int) -> str:
     if not export:
-        return f'{format_time(event.time)}  {event.kind:<9}  {printable(event.text)}\n'
+        line = f'{format_time(event.time)}  {event.kind:<9}  {printable(event.text)}'
+        return f'{wrapped(line, sys.stdout, 32)}\n'
     is_json = export == 'jsonl'
     moment = (iso_time if is_json else csv_time)(event.time)
     values = moment, event.kind, event.gpu, event.code, event.text
     if is_json:
         return f'{json.dumps(dict(zip(EXPORTED_EVENTS, values)))}\n'
-    cells = (printable(value) if for_terminal else value for value in values)
+    cells = (printable(value) if width else value for value in values)
     return csv_line([quote(cell) for cell in cells])

@@ -283,7 +283,7 @@ def _run(
         query = request.query._replace(only=only)
         runner = QueryRunner(query, period=request.period, clock=clock, sleep=sleep)
         output = Output(options.filename, interrupts)
-        form = make_format(query, request.style, for_terminal=output.is_terminal())
+        form = make_format(query, request.style, width=output.terminal_width())
         reporter = ProblemReporter(PROGRAM)
         started = clock()
         while True:

@@ -8,7 +8,7 @@ import re
 from datetime import datetime
 from typing import Any, Callable, Iterator, List, NamedTuple, Sequence, Union
 
-from nvitop.basics.text import aligned, printable
+from nvitop.basics.text import aligned, narrowed, printable
 from nvitop.basics.toml import unknown
 from nvitop.basics.units import iso_time
 from nvitop.query.fields import (
@@ -79,17 +79,20 @@ def parse_style(text: str) -> OutputStyle:
     return OutputStyle(kind, 'noheader' not in others, 'nounits' not in others)
 
 
-def make_format(query: TableQuery, style: OutputStyle, *, for_terminal: bool) -> Format:
-    """Make the format of a style; for a terminal, control characters are replaced."""
+def make_format(query: TableQuery, style: OutputStyle, *, width: int = 0) -> Format:
+    """Make the format of a style, for a terminal with this number of columns or for none (0).
+
+    For a terminal, control characters are replaced, and tables cut commands.
+    """
     if style.kind == 'json':
         return lambda result: [json.dumps(document(query, result), indent=2) + '\n']
     if style.kind == 'jsonl':  # each line needs no other line to be understood
         return lambda result: [json.dumps(document(query, result), separators=(',', ':')) + '\n']
     if style.kind == 'table':
-        return _Table(query, style).pieces
+        return _Table(query, style, width).pieces
     if style == LIST:
         return _list_of_gpus
-    return _Csv(query, style, for_terminal=for_terminal).pieces
+    return _Csv(query, style, for_terminal=width > 0).pieces
 
 
 class _Csv:
@@ -158,9 +161,10 @@ def document(query: TableQuery, result: QueryResult) -> dict[str, Any]:
 class _Table:
     """Aligned columns for people: a piece for each table, with an empty line between tables."""
 
-    def __init__(self, query: TableQuery, style: OutputStyle) -> None:
+    def __init__(self, query: TableQuery, style: OutputStyle, width: int) -> None:
         self._query = query
         self._style = style
+        self._width = width
         self._is_first = True
 
     def pieces(self, result: QueryResult) -> list[str]:
@@ -173,10 +177,10 @@ class _Table:
             ]
             if self._style.header:
                 # Units follow the values, or else the names.
-                names = [field.header if units else header_text(field) for field in fields]
-                cells.insert(0, names)
+                cells.insert(0, [f.header if units else header_text(f) for f in fields])
+            commands = [at for at, field in enumerate(fields) if field.name == 'command']
             left = {at for at, field in enumerate(fields) if not _is_number(field)}
-            text = aligned(cells, left)
+            text = aligned(narrowed(cells, commands, self._width), left)
             pieces.append(text if self._is_first else f'\n{text}')
             self._is_first = False
         return pieces

@@ -22,7 +22,7 @@ from nvitop.console.arguments import (
     whole_number,
 )
 from nvitop.console.lifecycle import CommandFailure, write_output
-from nvitop.console.messages import painted, print_message
+from nvitop.console.messages import painted, print_message, terminal_width
 from nvitop.fleet.types import FleetError
 from nvitop.health.states import HELD_RULE, IDLE_RULE
 from nvitop.platforms import default_recording
@@ -241,7 +241,11 @@ def _text_of(options: argparse.Namespace, report: Report) -> tuple[str, Sequence
         print_message(PROGRAM, 'warning', f'no GPU time of user {user!r} in this period')
     report = arrange(report, options.sort, options.top, options.user)
     return report_text(
-        report, options.format, with_total=options.total, paint=painted
+        report,
+        options.format,
+        with_total=options.total,
+        paint=painted,
+        width=terminal_width(),
     ), report.problems
 
 
@@ -265,4 +269,6 @@ def _held(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
         raise CommandFailure(
             'recordings of simulated machines are not listed with those of real ones'
         )
-    return held_text(list(samples.values()), options.user, paint=painted), problems
+    return held_text(
+        list(samples.values()), options.user, paint=painted, width=terminal_width()
+    ), problems

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, NamedTuple, Sequence
 
 from nvitop.accounting.shares import NO_USER, UNKNOWN_USER
-from nvitop.basics.text import aligned, counted, csv_text, natural, printable
+from nvitop.basics.text import LEAST_TEXT, aligned, counted, csv_text, narrowed, natural, printable
 from nvitop.basics.units import CLOCK_SECONDS, format_hours, format_time
 from nvitop.health.states import HELD_SECONDS, is_holder, is_idle_holder, percent_of
 
@@ -34,8 +34,8 @@ _MISSING = {'job': '(no job)', 'account': '(none)', 'partition': '(none)'}
 FORMATS = ('table', 'csv', 'json')
 #: Version of the JSON structure; increased by changes that would break programs.
 SCHEMA = 1
-#: Maximum width of texts in tables.
-MAX_TEXT = 40
+#: Columns that a terminal does not show if the others have too little room, the first one first.
+_SPARED = ('JOBS', '%', 'PEAK GiB')
 #: Tables leave out less free or unobserved time (seconds), which may be a rounding error.
 SHOWN_SECONDS = 0.5
 
@@ -240,16 +240,24 @@ def _hours(seconds: float) -> float:
 
 
 def report_text(
-    report: Report, kind: str, *, with_total: bool = False, paint: Paint = lambda text, _: text
+    report: Report,
+    kind: str,
+    *,
+    with_total: bool = False,
+    paint: Paint = lambda text, _: text,
+    width: int = 0,
 ) -> str:
-    """Return a report in one of :data:`FORMATS`; tables have the total, CSV has it on request."""
+    """Return a report in one of :data:`FORMATS`; tables have the total, CSV has it on request.
+
+    Tables for a terminal have its ``width``, others have whole texts.
+    """
     rows = report.rows
     if with_total or (kind == 'table' and len(rows) > 1):
         rows += (Row(('(total)', *[''] * (len(report.by) - 1)), report.total, False),)
     if kind == 'json':
         return _json(report)
     if kind == 'table':
-        return _table(report, rows, paint)
+        return _table(report, rows, paint, width)
     names, mark = [*report.by, *values_of(Sums())], []
     if report.simulated:
         names, mark = [*names, 'simulated'], [report.simulated]
@@ -276,7 +284,7 @@ def _utc(seconds: float) -> str:
     return time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds))
 
 
-def _table(report: Report, rows: tuple[Row, ...], paint: Paint) -> str:
+def _table(report: Report, rows: tuple[Row, ...], paint: Paint, width: int) -> str:
     total = report.gpu_seconds or 1.0
     unit = 'kWh' if report.total.joules >= _JOULES_PER_KWH else 'Wh'
     titles = ['GPU-HOURS', '%', 'USED h', 'HELD h', 'ALLOCATED h', 'UTIL', 'PEAK GiB']
@@ -289,7 +297,7 @@ def _table(report: Report, rows: tuple[Row, ...], paint: Paint) -> str:
         parts = (sums.used, sums.held_idle, sums.allocated)
         lines.append(
             [
-                *map(_clipped, row.key),
+                *map(printable, row.key),
                 format_hours(sums.seconds, total),
                 f'{100 * sums.seconds / total:.1f}',
                 *(format_hours(seconds, total) if seconds else '' for seconds in parts),
@@ -301,9 +309,16 @@ def _table(report: Report, rows: tuple[Row, ...], paint: Paint) -> str:
         )
     # What no row has, such as energy or jobs, has no column.
     columns = [column for column in zip(*lines) if any(column[1:]) or len(lines) == 1]
+    texts = range(len(report.by))
+    for title in _SPARED if width else ():
+        widths = [2 + max(map(len, column)) for column in columns]
+        least = (min(room, LEAST_TEXT + 2) for room in widths[: len(texts)])
+        if sum(least) + sum(widths[len(texts) :]) > width + 1:
+            columns = [column for column in columns if column[0] != title]
     has_idle = any(row.sums.peak_bytes and not row.sums.seconds for row in rows)
     note = f'\n{textwrap.indent(BESIDE, " ")}\n' if has_idle else ''
-    return _title(report, paint) + _painted([*zip(*columns)], range(len(report.by)), paint) + note
+    rows_shown = narrowed([*zip(*columns)], texts, width and width - 1)
+    return _title(report, paint) + _painted(rows_shown, texts, paint) + note
 
 
 def _painted(rows: Sequence[Sequence[str]], left: Container[int], paint: Paint) -> str:
@@ -341,13 +356,12 @@ def _energy(joules: float, unit: str) -> str:
     return f'{joules / _HOUR:,.1f}' if joules >= 0.05 * _HOUR else '<0.1'
 
 
-def _clipped(text: str) -> str:
-    text = printable(text)
-    return text if len(text) <= MAX_TEXT else f'{text[: MAX_TEXT - 2]}..'
-
-
 def held_text(
-    samples: list[Sample], users: Sequence[str] = (), *, paint: Paint = lambda text, _: text
+    samples: list[Sample],
+    users: Sequence[str] = (),
+    *,
+    paint: Paint = lambda text, _: text,
+    width: int = 0,
 ) -> str:
     """Return a table, for a mail, of the memory that is held without being used.
 
@@ -372,7 +386,7 @@ def held_text(
             size = process.gpu_memory_bytes or 0
             total += size
             texts = user, sample.host.hostname, process.command or process.name or ''
-            user, host, command = map(_clipped, texts)
+            user, host, command = map(printable, texts)
             size_text = f'{size / (1 << 30):,.1f}'
             lines.append([user, host, process.key.device.label, size_text, since, command])
     times = sorted(format_time(sample.timestamp)[:-3] for sample in samples)
@@ -386,5 +400,5 @@ def held_text(
         return _head((title, as_of), scenario, paint)[:-1] + note
     size_text = f'{total / (1 << 30):,.1f} GiB'
     head = _head((f'GPU memory held without being used: {size_text}', as_of), scenario, paint)
-    table = _painted(lines, {0, 1, 4, 5}, paint)
+    table = _painted(narrowed(lines, [5], width and width - 1), {0, 1, 4, 5}, paint)
     return head + table + (note and f'\n{note}')

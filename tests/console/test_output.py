@@ -30,7 +30,7 @@ def test_a_file_is_created_when_the_first_row_is_written(tmp_path: pathlib.Path)
     path = tmp_path / 'rows.csv'
     path.write_text('previous' * 9, encoding='utf-8')
     output = Output(str(path))
-    assert not output.is_terminal()
+    assert output.terminal_width() == 0
     assert path.read_text(encoding='utf-8') == 'previous' * 9
     output.write(['ä, \udc80\n'])
     output.write(['b\n', 'c\n'])

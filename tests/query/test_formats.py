@@ -26,10 +26,8 @@ EVERYTHING = TableQuery(devices=device_table().fields, processes=process_table()
 SCHEMA = make_schema()
 
 
-def text(
-    query: TableQuery, style: str, sample: Sample = SAMPLE, *, for_terminal: bool = False
-) -> str:
-    form = make_format(query, parse_style(style), for_terminal=for_terminal)
+def text(query: TableQuery, style: str, sample: Sample = SAMPLE, *, width: int = 0) -> str:
+    form = make_format(query, parse_style(style), width=width)
     return ''.join(form(make_rows(query, sample)))
 
 
@@ -62,8 +60,10 @@ def test_csv_is_sanitized_only_for_terminals() -> None:
     sample = SAMPLE._replace(processes=(hostile,))
     query = TableQuery(processes=process_table().find('pid,command'))
     assert text(query, 'csv,noheader', sample) == '4242,"a\x1b[2Jb\n"\n'
-    assert text(query, 'csv,noheader', sample, for_terminal=True) == '4242, a�[2Jb�\n'
+    assert text(query, 'csv,noheader', sample, width=80) == '4242, a�[2Jb�\n'
     assert text(query, 'table,noheader', sample) == '4242  a�[2Jb�\n'
+    long = sample._replace(processes=(hostile._replace(command='語' * 40),))
+    assert text(query, 'table,noheader', long, width=25) == f'4242  {"語" * 8}..\n'
     assert '\x1b' not in text(query, 'json', sample)
 
 
@@ -122,7 +122,7 @@ def test_json_has_numbers_in_the_units_of_the_table() -> None:
 
 
 def test_each_json_line_needs_no_other() -> None:
-    form = make_format(BOTH, OutputStyle('jsonl'), for_terminal=False)
+    form = make_format(BOTH, OutputStyle('jsonl'))
     result = make_rows(BOTH, SAMPLE)
     for (piece,) in (form(result), form(result)):
         assert piece.count('\n') == 1

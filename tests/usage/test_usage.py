@@ -384,6 +384,21 @@ def test_tables_csv_and_json_have_the_same_numbers(recorded: Path) -> None:
     assert lines[-1]['user'] == '(total)'
 
 
+@pytest.mark.parametrize(('width', 'shown'), [(0, 'JOBS'), (100, 'JOBS'), (80, 'ENERGY Wh')])
+def test_tables_have_the_width_of_the_terminal(width: int, shown: str) -> None:
+    table = Table(('user', 'job'))
+    job = 'pod 5c1d0a52-84f3-4d1b-9a52-6f3f2f1f7c10'
+    table.add(Sums(1200, held_idle=9, joules=1e6, peak_bytes=1e10), 'ann', job=job)
+    text = report_text(
+        Report(0, 3600, ('user', 'job'), table.rows(), ('a',), 1), 'table', width=width
+    )
+    lines = text.splitlines()[2:]
+    assert lines[0].endswith(shown)
+    assert (job in text) == (width == 0)
+    assert not width or max(map(len, lines)) == width
+    assert ' 0:20:09 ' in lines[1]
+
+
 def test_simulated_machines_are_marked_and_not_added_to_real_ones(
     recorded: Path, tmp_path: Path
 ) -> None:
@@ -457,6 +472,7 @@ def test_memory_that_is_held_without_use_is_listed() -> None:
         '',
         'Left out, because their utilization is unknown: 1 process.',
     ]
+    assert held_text([machine.sample()], width=60).splitlines()[3].endswith('  python3 tr..')
     bob = held_text([machine.sample(), machine.sample(3600)], ['bob'])
     assert bob.splitlines()[0].endswith(': 120.0 GiB  at 2023-11-14 22:14 to 2023-11-14 23:14')
     machine.processes.clear()
