@@ -20,7 +20,7 @@ from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS
 from nvitop.gui.fleet.state import fleet_of, listed, selected, update_fleet
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor import first_state
-from nvitop.gui.render.theme import Role
+from nvitop.gui.render.theme import DIM, Role
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.bindings import ALL_SCREENS, USUAL
 from nvitop.gui.state.events import (
@@ -514,6 +514,10 @@ def test_a_host_with_old_values_has_no_free_gpus_on_its_page(
     assert len(re.findall(r'(?m)^│ +\d  unknown ', '\n'.join(lines))) == 8
     assert re.search(r'\d:\d\d:\d\d◆', lines[2])
     assert 'No process' not in '\n'.join(lines)
+    buf = draw_frame(page_of(source), History())
+    old = [style for y in range(1, 38) for _, text, style in buf.row(y) if '%' in text]
+    assert set(old) == {DIM}  # also in the title
+    assert lines[0].count('old') == 1
     assert 0 <= source.sample(Demand()).monotonic - source.past()[-1].monotonic < 20
     cluster = DemoSource(18)
     source = HostSource(cluster, hosts['gpu0017'], interval=0.0)
@@ -524,7 +528,11 @@ def test_a_host_with_old_values_has_no_free_gpus_on_its_page(
 
 def page(source: HostSource) -> list[str]:
     """Return the lines of the page of a host with its next sample."""
+    return frame(page_of(source))
+
+
+def page_of(source: HostSource) -> AppState:
     state = first_state(Options(), origin=source.origin)._replace(width=120, height=40)
     source.refresh()
     sample = source.sample(Demand())
-    return frame(update(state, SampleArrived(sample, source.origin))[0])
+    return update(state, SampleArrived(sample, source.origin))[0]

@@ -368,7 +368,7 @@ def test_help_has_each_binding_once_those_of_the_screen_first(here: Screen, firs
 def test_keys_have_one_line_each_on_a_usual_screen() -> None:
     lines = help_lines(state_on('one', 120, 300, 'h').inner)
     longer = [entry.text for line in lines for entry in line if entry.keys.isspace()]
-    assert longer == ['remapping, without spare memory rows']  # of a state, not a key
+    assert longer == ['remapping']  # of a state, not a key
 
 
 def test_help_explains_each_state_and_mark_of_a_gpu() -> None:

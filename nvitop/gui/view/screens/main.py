@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from nvitop.gui.model.table import Item
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.theme import Role, Style
+from nvitop.gui.render.theme import DIM, Role, Style
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import panel_rows
 from nvitop.gui.state.navigation import hidden_by_filter, lines_layout, shown_scroll_x
@@ -20,6 +20,8 @@ from nvitop.sampling.history import History
 
 #: Note on processes of another PID namespace.
 _FOREIGN = ('another PID namespace: run with --pid=host', 'run with --pid=host')
+#: Roles of bars and graphs.
+_VALUES = (Role.UTILIZATION, Role.MEMORY, Role.OTHER, Role.HELD)
 
 
 def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
@@ -63,3 +65,15 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         searched=state.searched_words,
     )
     draw_panels(buf, heights, sample, view, listed)
+    if sample.is_late:  # the first line has their age
+        _dim_values(buf)
+
+
+def _dim_values(buf: Buffer) -> None:
+    """Dim values below the first line, but not what is wrong with a GPU."""
+    for y in range(1, buf.height):
+        for x, text, style in buf.row(y):
+            if style.role is Role.TEXT:
+                buf.write(x, y, text, DIM)
+            elif style.role in _VALUES:
+                buf.write(x, y, text, style._replace(dim=True))
