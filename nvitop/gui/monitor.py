@@ -148,7 +148,7 @@ def run_monitor(
     sample = app.state.sample
     is_wanted = sample.sequence > 0 and status != HUNG_UP and not crash and options.report_on_exit
     state = app.state
-    mode = 'full' if panel_rows(state).is_full else 'compact'
+    mode = 'full' if panel_rows(state).form == 'full' else 'compact'
     options = options._replace(
         columns=state.view.columns, theme=state.theme, mode=mode, flat=state.view.flat
     )

@@ -157,7 +157,7 @@ def draw_report(
         int(view.show_host),
         PROCESS_FRAME + max(1, len(lines)),
         Folded(rows),
-        is_full=is_full,
+        form='full' if is_full else 'rows',
     )
     bottom = len(tops) + heights.devices + heights.host + heights.processes
     buf = Buffer(width, bottom + len(notes))

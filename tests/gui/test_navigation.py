@@ -176,8 +176,8 @@ def test_full_panels_begin_where_the_notice_says_and_it_is_shown_at_the_start_to
     (text,) = texts(state_of(sample, 120, 30, view))
     rows = int(text.split()[3])
     assert text == f'Full panels need {rows} rows'
-    assert not panel_rows(state_of(sample, 120, rows - 1, view)).is_full
-    assert panel_rows(state_of(sample, 120, rows, view)).is_full
+    assert panel_rows(state_of(sample, 120, rows - 1, view)).form == 'rows'
+    assert panel_rows(state_of(sample, 120, rows, view)).form == 'full'
     assert not texts(state_of(sample, 120, rows, view))
     empty = sample._replace(devices=(), processes=(), sequence=1)
     assert texts(arrived(state_of(empty, 120, 30, view), sample._replace(sequence=2))) == [text]

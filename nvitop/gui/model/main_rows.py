@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Mapping, NamedTuple, Sequence
+from typing import Literal, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.device_columns import facts_of, metrics_of
@@ -20,11 +20,9 @@ DEVICE_FRAME, PROCESS_FRAME = 2, 3
 _FULL_FRAME = 4
 #: Minimum height of a screen with a panel of devices.
 _WITH_DEVICES = 9
-#: Minimum share of the screen for processes, on the page of a GPU too, and lines of them before rows
-#: of GPUs grow and before the host has histories.
-_SHARE, _PAGE_SHARE, _FEWEST, _ENOUGH = 3, 7, 8, 16
-#: Minimum number of lines of processes before facts other than what is wrong, on the page of a GPU.
-_FEWEST_ON_PAGE = 2
+#: Minimum share of the screen for processes, and lines of them before rows of GPUs grow and before
+#: the host has histories; minimum number of lines of them on the page of a GPU.
+_SHARE, _FEWEST, _ENOUGH, _FEWEST_ON_PAGE = 3, 8, 16, 2
 #: Maximum number of lines of a GPU, or of a metric if a single GPU has a line for each; of a GPU with
 #: MIG devices, which have the users and the memory; of a MIG device, once all GPUs have theirs.
 _MOST_LINES, _MOST_DIVIDED_LINES, _MOST_MIG_LINES = 6, 3, 2
@@ -37,20 +35,23 @@ _WITH_HISTORIES = 55
 FACT_WIDTH, FACT_LABEL = 54, 12
 
 
+#: A table of rows, or that of nvidia-smi; a line for each metric of the only GPU; or a sentence,
+#: because there is no GPU or the only one is asleep.
+DeviceForm = Literal['rows', 'full', 'metrics', 'sentence']
+
+
 class MainRows(NamedTuple):
     """Rows of the panels below the first line, with their borders; 0 if there is no room."""
 
-    devices: int
-    host: int
-    processes: int
+    devices: int = 0
+    host: int = 0
+    processes: int = 0
     #: The rows of the device panel, those that share one last.
     folded: Folded = Folded(())
     #: Number of lines of each metric, or of a GPU as in `lines_of`.
     lines: int = 1
-    #: Whether there is a line for each metric of the only GPU.
-    has_metrics: bool = False
-    #: Whether it is the classic table.
-    is_full: bool = False
+    #: What the device panel shows.
+    form: DeviceForm = 'rows'
     #: Rows of facts about the only device, on its page.
     facts: int = 0
 
@@ -72,71 +73,78 @@ def main_rows(
     They depend on the devices and on the screen only, so that nothing moves when a process starts.
     """
     room = height - 1
-    # The page of a GPU is about its metrics.
-    third = max(PROCESS_FRAME + 1, height // (_PAGE_SHARE if is_page else _SHARE))
-    fewest = third if is_page else PROCESS_FRAME + _FEWEST
-    target = max(third, min(fewest, height // 2))
-    if width < NARROWEST or height < _WITH_DEVICES or not rows:
-        devices = 0 if rows or height < _WITH_DEVICES else DEVICE_FRAME
-        return MainRows(devices, 0, max(0, room - devices), Folded(tuple(rows)))
-    most = room - third
-    if view.mode == 'full' and width >= CLASSIC and not is_page:
-        full = full_height(rows)
-        if height >= least_height_of_full(rows):
-            host = int(view.show_host and full < most)
-            return MainRows(full, host, room - full - host, Folded(tuple(rows)), is_full=True)
-    has_one_gpu, status = len(rows) == 1, rows[0].device.status
-    is_asleep = has_one_gpu and status == 'asleep'
-    has_metrics, folded, fact_rows = False, Folded(tuple(rows)), 0
-    if has_one_gpu and status == 'ok' and (is_page or view.mode != 'compact'):
-        growing = len(metrics_of(rows[0].device, is_page=is_page))
-        has_metrics = DEVICE_FRAME + growing <= most
-    if has_metrics:
-        least = DEVICE_FRAME + growing
-        added = [lines * growing for lines in range(1, _MOST_LINES)]
-        if is_page:
-            # The host and processes are more important than facts other than what is wrong.
-            free = room - least - (view.show_host + PROCESS_FRAME + _FEWEST_ON_PAGE)
-            fact_rows = min(_fact_rows(rows[0], width, free), most - least)
-            least += fact_rows
-    else:
-        if DEVICE_FRAME + len(rows) > most:
-            folded = fold_free(rows)
-        # The only GPU has no headings while it is asleep.
-        least = min(most, DEVICE_FRAME + len(folded.rows) + bool(folded.free) - is_asleep)
-        is_whole = least == DEVICE_FRAME + len(rows)
-        most_lines = _MOST_LINES + _MOST_MIG_LINES - 1
-        steps = most_lines if is_whole and view.mode != 'compact' else 1
-        added = [sum(lines_of(row, lines) - 1 for row in rows) for lines in range(2, steps + 1)]
-    sizes = [(0, least), *((rank, least + more) for rank, more in enumerate(added, 3))]
-    # The processes of a GPU that is asleep are few.
-    enough = range(third + 1, 0 if is_page or is_asleep else PROCESS_FRAME + _ENOUGH + 1)
+    if width < NARROWEST or height < _WITH_DEVICES:
+        return MainRows(processes=max(0, room), folded=Folded(tuple(rows)))
+    fewest = max(PROCESS_FRAME + 1, height // _SHARE)
+    if is_page:  # it is about the metrics of the GPU
+        fewest = PROCESS_FRAME + _FEWEST_ON_PAGE
+    choices = _device_choices(rows, view, width, room - fewest, is_page=is_page)
+    form = choices[0].form
+    some, enough = min(PROCESS_FRAME + _FEWEST, height // 2), PROCESS_FRAME + _ENOUGH
+    if is_page or form == 'sentence':  # there are few processes
+        some = enough = fewest
     panels = {
-        'devices': sizes,
-        'processes': [(0, third), (2, target), *((20, n) for n in enough)],
+        'devices': [(3 if number else 0, each.devices) for number, each in enumerate(choices)],
+        'processes': [(0, fewest), (2, some), *((20, size) for size in range(fewest, enough + 1))],
     }
     if view.show_host:
-        has_ruler = has_metrics or (width >= _WITH_HISTORIES and not is_asleep)
+        has_ruler = form == 'metrics' or (form == 'rows' and width >= _WITH_HISTORIES)
         high = (_HOST_ROWS,) if has_ruler else _HOST_ROWS_WITH_RULER
-        panels['host'] = [(1, 1), *enumerate(high, 25)]
+        panels['host'] = [(1, 1), *((25, size) for size in high)]
     heights = stack(panels, room)
-    return MainRows(
-        heights['devices'],
-        heights.get('host', 0),
-        heights['processes'] + room - sum(heights.values()),  # they take the rest
-        folded,
-        1 + [size for _, size in sizes].index(heights['devices']),
-        has_metrics,
-        facts=fact_rows,
-    )
+    devices, host = heights['devices'], heights.get('host', 0)
+    chosen = next(each for each in choices if each.devices == devices)
+    return chosen._replace(host=host, processes=room - devices - host)
 
 
-def _fact_rows(row: GpuRow, width: int, room: int) -> int:
-    """Return the rows of facts on the page of a GPU: all that fit, and at least what is wrong."""
-    cells = inside(width).width
-    trouble = 1 + len(wrap(row.trouble, cells - FACT_LABEL))
-    others = -(-len(facts_of(row.device)) // max(1, cells // FACT_WIDTH))
-    return min(trouble + others, max(trouble, room))
+def _device_choices(
+    rows: Sequence[GpuRow], view: ViewState, width: int, most: int, *, is_page: bool
+) -> list[MainRows]:
+    """Return what the device panel can show, from low to high, with ``most`` rows at most."""
+    whole = Folded(tuple(rows))
+    status = rows[0].device.status if len(rows) == 1 else ''
+    if not rows or status == 'asleep':
+        return [MainRows(DEVICE_FRAME, folded=whole, form='sentence')]
+    if view.mode == 'full' and width >= CLASSIC and not is_page and full_height(rows) <= most:
+        return [MainRows(full_height(rows), folded=whole, form='full')]
+    if status == 'ok' and (is_page or view.mode != 'compact'):
+        choices = _metric_choices(rows[0], width, is_page=is_page)
+        if choices[0].devices <= most:
+            return choices
+    if DEVICE_FRAME + len(rows) > most:
+        folded = fold_free(rows)
+        least = DEVICE_FRAME + len(folded.rows) + bool(folded.free)
+        return [MainRows(min(most, least), folded=folded)]
+    most_lines = 1 if view.mode == 'compact' else _MOST_LINES + _MOST_MIG_LINES - 1
+    return [
+        MainRows(
+            DEVICE_FRAME + sum(lines_of(row, lines) for row in rows), folded=whole, lines=lines
+        )
+        for lines in range(1, most_lines + 1)
+    ]
+
+
+def _metric_choices(row: GpuRow, width: int, *, is_page: bool) -> list[MainRows]:
+    """Return how high the lines of metrics can be; on the page of a GPU above some or all facts."""
+    metrics = len(metrics_of(row.device, is_page=is_page))
+    facts = range(1)
+    if is_page:  # at least what is wrong
+        cells = inside(width).width
+        trouble = 1 + len(wrap(row.trouble, cells - FACT_LABEL))
+        others = -(-len(facts_of(row.device)) // max(1, cells // FACT_WIDTH))
+        facts = range(trouble, trouble + others + 1)
+    low = [(1, size) for size in facts]
+    high = [(lines, facts[-1]) for lines in range(2, _MOST_LINES + 1)]
+    return [
+        MainRows(
+            DEVICE_FRAME + lines * metrics + size,
+            folded=Folded((row,)),
+            lines=lines,
+            form='metrics',
+            facts=size,
+        )
+        for lines, size in (*low, *high)
+    ]
 
 
 def lines_of(row: GpuRow, lines: int) -> int:

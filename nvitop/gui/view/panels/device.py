@@ -91,11 +91,11 @@ def draw_devices(buf: Buffer, area: Rect, heights: MainRows, view: DeviceView) -
         cells = inside(area.width)
         buf.write(cells.x, area.y + 1, clip(_no_devices_message(view.sample), cells.width))
         return None
-    if len(rows) == 1 and rows[0].device.status == 'asleep' and view.ruler is not None:
+    if heights.form == 'sentence':
         line = Rect(1, area.y + 1, area.width - 2, 1)
         _draw_asleep(buf, line, rows[0].device, view)
         return None
-    if heights.has_metrics:
+    if heights.form == 'metrics':
         return _draw_metrics(buf, area, heights, rows[0], view)
     room = area.height - DEVICE_FRAME - bool(heights.folded.free)
     fitting = _rows_that_fit(heights, room, view.selected)

@@ -23,7 +23,7 @@ def draw_panels(
     """Draw devices, host and processes from row ``y`` on."""
     graph = None
     above: tuple[int, ...] = (0, buf.width - 1) if heights.devices else ()
-    if heights.is_full:
+    if heights.form == 'full':
         area = Rect(0, y, buf.width, heights.devices)
         above = draw_full_devices(buf, area, heights.folded.rows, view)
     elif heights.devices:
