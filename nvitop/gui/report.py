@@ -13,7 +13,7 @@ from nvitop.console.messages import Message
 from nvitop.console.options import Options
 from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
-from nvitop.gui.model.device_rows import Folded, answers, device_rows
+from nvitop.gui.model.device_rows import Folded, GpuRow, answers, device_rows
 from nvitop.gui.model.format import format_timestamp, format_word
 from nvitop.gui.model.main_rows import DEVICE_FRAME, PROCESS_FRAME, MainRows, full_height
 from nvitop.gui.model.table import CLASSIC, NARROWEST, Item, fit
@@ -38,7 +38,7 @@ from nvitop.gui.view.report_lines import (
 from nvitop.gui.view.text import draw_mono_bars, simulated_badge
 from nvitop.health import Finding, findings
 from nvitop.health.types import value_words
-from nvitop.sampling.types import STATUS, Sample
+from nvitop.sampling.types import STATUS, ProcessSample, Sample
 from nvitop.version import __version__
 
 _VIEW, _ALL = ViewState(), ProcessFilter()
@@ -106,52 +106,28 @@ def draw_report(
 ) -> Buffer:
     """Draw a report: which GPUs are free, a line for each GPU, all processes by job, findings.
 
-    If it is too high for a terminal of this height, it has a line for each job and each finding; the
-    lines that remain are for whole findings, the most severe ones first, and then for the processes of
-    jobs. If even that is too high, findings are whole.
+    It is cut to the height of a terminal as :func:`_fit_to_height` says, but never below a line for each
+    job and each finding.
     """
     width = max(NARROWEST, min(width, MOST_WIDTH))
     reported = findings(sample)
     rows = device_rows(sample, reported)
     processes = list_processes(sample.processes, wanted, Sort())
     is_full = view.mode == 'full' and width >= CLASSIC and bool(rows)
-    blocks = group_by_job(processes, Sort())
+    jobs = group_by_job(processes, Sort())
+    blocks = [(Line(process),) for process in processes] if is_full or view.flat else jobs
     devices = full_height(rows) if is_full else DEVICE_FRAME + len(rows)
-    head, stamp = _head(sample, version, width), _stamp(sample)
-    whole, brief = _finding_lines(reported, width)
-    answer = list(answers(rows))
-    if fit(answer, width - 2, 2) != [item.forms[0] for item in answer]:
-        # What is wrong is below in full: who uses what comes first.
-        answer = [item._replace(forms=item.forms[1:]) if item.key else item for item in answer]
-    tops = [items for items in [answer, *_heads(head, stamp, width - 2)] if items]
-    is_flat = is_full or view.flat
-    least = len(processes) if is_flat else len(blocks)
-    # A line remains for the prompt of the shell.
-    room = height - 1 - len(tops) - devices - int(view.show_host) - PROCESS_FRAME
-    spare = (room if height else sys.maxsize) - least - len(brief)
-    footer = ''
-    if spare < 0 and stamp in tops:
+    found, stamp = _finding_lines(reported, width), _stamp(sample)
+    heads = _heads(_head(sample, version, width), stamp, width - 2)
+    tops = [items for items in (_answer(rows, width - 2), *heads) if items]
+    room, footer = sys.maxsize, ''
+    if height:  # a line remains for the prompt of the shell
+        room = height - 1 - len(tops) - devices - int(view.show_host) - PROCESS_FRAME
+    if room < len(blocks) + len(found) and stamp in tops:
         tops.remove(stamp)
-        spare += 1
+        room += 1
         footer = f' {" · ".join(item.forms[0] for item in stamp)} '
-    more = [len(text) - 1 for text in whole]
-    is_whole = _affordable(more, spare if spare >= 0 else sys.maxsize)
-    notes = [
-        line
-        for text, short, is_chosen in zip(whole, brief, is_whole)
-        for line in (text if is_chosen else short)
-    ]
-    spare -= sum(cost for cost, is_chosen in zip(more, is_whole) if is_chosen)
-    is_unfolded = _affordable([len(block) - 1 for block in blocks], spare)
-    lines = (
-        tuple(Line(process) for process in processes)
-        if is_flat
-        else tuple(
-            line
-            for block, is_chosen in zip(blocks, is_unfolded)
-            for line in fold([block], len(block) if is_chosen else 0)
-        )
-    )
+    notes, lines = _fit_to_height(found, blocks, room)
     heights = MainRows(
         devices,
         int(view.show_host),
@@ -162,16 +138,10 @@ def draw_report(
     bottom = len(tops) + heights.devices + heights.host + heights.processes
     buf = Buffer(width, bottom + len(notes))
     draw_head(buf, tops)
-    left_out = set() if shows_owner(view) else {'owner'}  # which are not looked up
-    widths = list_widths(sample.processes, blocks)
-    if view.columns == DEFAULT_COLUMNS:  # others were chosen
-        if not any(p.gpu_idle_seconds for p in processes):
-            left_out.add('idle')  # one sample shows no idle times
-        if not widths['owner']:
-            left_out.add('owner')
+    widths = list_widths(sample.processes, jobs)
     listed = ProcessView(
         lines,
-        columns=tuple(name for name in view.columns if name not in left_out),
+        columns=_columns(view, processes, has_owners=bool(widths['owner'])),
         widths=widths,
         total=len(sample.processes) if sample.sequence else None,
         processes=len(processes),
@@ -182,6 +152,53 @@ def draw_report(
     buf.write(3, bottom - 1, clip(footer, width - 6), DIM)
     draw_findings(buf, bottom, notes)
     return buf
+
+
+def _fit_to_height(
+    found: Sequence[tuple[list[Pieces], list[Pieces]]],
+    blocks: Sequence[Sequence[Line]],
+    room: int,
+) -> tuple[list[Pieces], tuple[Line, ...]]:
+    """Return the lines of findings and of processes for a number of lines.
+
+    Each finding and each job has one. Those that remain are for whole findings, then for the processes
+    of jobs, the first ones first. If there are too few, the report scrolls, and findings are whole.
+    """
+    spare = room - len(blocks) - len(found)
+    scrolls = spare < 0
+    notes: list[Pieces] = []
+    for whole, brief in found:
+        chosen = whole if scrolls or len(whole) - 1 <= spare else brief
+        notes += chosen
+        spare -= len(chosen) - 1
+    lines: list[Line] = []
+    for block in blocks:
+        shown = fold([block], 1 + spare)
+        lines += shown
+        spare -= len(shown) - 1
+    return notes, tuple(lines)
+
+
+def _columns(
+    view: ViewState, processes: Sequence[ProcessSample], *, has_owners: bool
+) -> tuple[str, ...]:
+    """Return the columns of processes: of the default ones, not those without values."""
+    left_out = set() if shows_owner(view) else {'owner'}  # which are not looked up
+    if view.columns == DEFAULT_COLUMNS:
+        if not any(process.gpu_idle_seconds for process in processes):
+            left_out.add('idle')  # one sample shows no idle times
+        if not has_owners:
+            left_out.add('owner')
+    return tuple(name for name in view.columns if name not in left_out)
+
+
+def _answer(rows: Sequence[GpuRow], room: int) -> list[Item]:
+    """Return which GPUs are free, who has the others, and, if there is room, what is wrong."""
+    answer = list(answers(rows))
+    if fit(answer, room, 2) != [item.forms[0] for item in answer]:
+        # What is wrong is below in full: who uses what comes first.
+        answer = [item._replace(forms=item.forms[1:]) if item.key else item for item in answer]
+    return answer
 
 
 def _head(sample: Sample, version: str, width: int) -> list[Item]:
@@ -212,18 +229,15 @@ def _stamp(sample: Sample) -> list[Item]:
 
 def _finding_lines(
     reported: Sequence[Finding], width: int
-) -> tuple[list[list[Pieces]], list[list[Pieces]]]:
-    """Return the lines of what is wrong with devices as on the problems screen, and of their brief forms.
-
-    A brief form is one line.
-    """
+) -> list[tuple[list[Pieces], list[Pieces]]]:
+    """Return the lines of what is wrong with devices as on the problems screen, each with a brief line."""
     gpus = {finding.device.physical_index for finding in reported if not finding.device.is_mig}
     parts = [
         finding
         for finding in reported
         if not finding.device.is_mig or finding.device.physical_index not in gpus
     ]
-    whole, brief = [], []
+    lines = []
     for line in problem_lines(count_problems((), (), 0.0, parts)):
         what, reason, action = (
             f'{line.where}: {safe(line.what)}',
@@ -232,18 +246,9 @@ def _finding_lines(
         )
         text = (f'{what}: {reason}' if reason else what) + (f'. {action}' if action else '')
         short = brief_text(what, reason, action, finding_room(width))
-        whole.append(finding_lines(line.severity or '', text, width))
-        brief.append(finding_lines(line.severity or '', short, width))
-    return whole, brief
-
-
-def _affordable(costs: Sequence[int], spare: int) -> list[bool]:
-    """Return which of these numbers of more lines the spare lines are for, the first ones first."""
-    chosen = []
-    for cost in costs:
-        chosen.append(cost <= spare)
-        spare -= cost if cost <= spare else 0
-    return chosen
+        whole, brief = (finding_lines(line.severity or '', t, width) for t in (text, short))
+        lines.append((whole, brief))
+    return lines
 
 
 def warnings_about(sample: Sample, *, driver_responds: bool = True) -> list[Message]:
