@@ -58,8 +58,14 @@ def make_parser() -> ArgumentParser:
     )
     add_general(parser)
     choice = nvisel.add_devices(parser)
-    text = 'number of GPUs (default: 1)'
-    choice.add_argument('-n', '--count', type=whole_number(1), default=1, metavar='N', help=text)
+    choice.add_argument(
+        '-n',
+        '--count',
+        type=whole_number(1),
+        default=1,
+        metavar='N',
+        help='number of GPUs (default: 1)',
+    )
     nvisel.add_limits(parser)
     nvisel.add_wait(parser, TIMED_OUT, 'maximum time to wait (default: any)')
     nvisel.add_identifiers(parser)

@@ -169,8 +169,9 @@ def add_general(parser: argparse.ArgumentParser, *, demo: bool = True) -> argpar
     group = parser.add_argument_group('general')
     group.add_argument('-h', '--help', action='help', help='show this help and exit')
     version = f'%(prog)s {__version__}'
-    text = 'show the version and exit'
-    group.add_argument('-V', '--version', action='version', version=version, help=text)
+    group.add_argument(
+        '-V', '--version', action='version', version=version, help='show the version and exit'
+    )
     if demo:  # see nvitop.console.driver.simulate
         group.add_argument(
             '--demo',

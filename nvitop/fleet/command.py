@@ -107,9 +107,12 @@ def make_parser() -> ArgumentParser:
     lists = group.add_mutually_exclusive_group()
     for name in VIEWS:
         if name != 'hosts':
-            text = f'list {name.replace("gpus", "GPUs")} instead of hosts'
             lists.add_argument(
-                f'--{name}', dest='view', action='store_const', const=name, help=text
+                f'--{name}',
+                dest='view',
+                action='store_const',
+                const=name,
+                help=f'list {name.replace("gpus", "GPUs")} instead of hosts',
             )
     add(
         '--free',

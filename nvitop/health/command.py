@@ -277,28 +277,50 @@ def make_parser() -> ArgumentParser:
     group = parser.add_argument_group('check')
     add_devices(group, '-o', '-i', '--only', '--id', more='; a missing one is critical')
     add = group.add_argument
-    text = 'require N GPUs, and a loaded driver; auto: those on the PCI bus (default: auto)'
-    add('--expect', type=_expected, metavar='N', help=text)
-    text = 'ignore findings that are less severe (default: warning)'
-    add('--fail-on', choices=('warning', 'critical'), default='warning', help=text)
-    text = 'ignore these kinds of findings, such as pcie_link'
-    kinds = separated(one_of('kind', KINDS))
-    add('--ignore', nargs='+', action='extend', type=kinds, default=[], metavar='KIND', help=text)
-    text = (
-        'finish within TIME, such as 5 or 500ms, even if the driver hangs '
-        f'(default: {TIMEOUT_SECONDS:g}s)'
+    add(
+        '--expect',
+        type=_expected,
+        metavar='N',
+        help='require N GPUs, and a loaded driver; auto: those on the PCI bus (default: auto)',
     )
-    add('--timeout', type=duration(0.1, 3600.0), default=TIMEOUT_SECONDS, metavar='TIME', help=text)
-    text = (
-        'add errors since the driver was loaded from the kernel log, or from a FILE with the '
-        'output of dmesg or journalctl -k, or of syslog; usually only root may read the log'
+    add(
+        '--fail-on',
+        choices=('warning', 'critical'),
+        default='warning',
+        help='ignore findings that are less severe (default: warning)',
     )
-    add('--kernel-log', nargs='?', const=KMSG, metavar='FILE', help=text)
-    text = (
-        'with --kernel-log: leave out older errors; TIME is a time such as "2026-11-22 14:05" '
-        'or a duration such as 2h (default: since the system was started)'
+    add(
+        '--ignore',
+        nargs='+',
+        action='extend',
+        type=separated(one_of('kind', KINDS)),
+        default=[],
+        metavar='KIND',
+        help='ignore these kinds of findings, such as pcie_link',
     )
-    add('--since', type=_since, metavar='TIME', help=text)
+    add(
+        '--timeout',
+        type=duration(0.1, 3600.0),
+        default=TIMEOUT_SECONDS,
+        metavar='TIME',
+        help='finish within TIME, such as 5 or 500ms, even if the driver hangs '
+        f'(default: {TIMEOUT_SECONDS:g}s)',
+    )
+    add(
+        '--kernel-log',
+        nargs='?',
+        const=KMSG,
+        metavar='FILE',
+        help='add errors since the driver was loaded from the kernel log, or from a FILE with the '
+        'output of dmesg or journalctl -k, or of syslog; usually only root may read the log',
+    )
+    add(
+        '--since',
+        type=_since,
+        metavar='TIME',
+        help='with --kernel-log: leave out older errors; TIME is a time such as "2026-11-22 14:05" '
+        'or a duration such as 2h (default: since the system was started)',
+    )
     parser.add_argument_group('output').add_argument(
         '--format',
         choices=tuple(FORMATS),

@@ -97,29 +97,46 @@ def make_parser() -> ArgumentParser:
 def _add_selection(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('selection')
     add = group.add_argument
-    text = (
-        'print a row for each GPU; FIELDS are comma-separated names of nvitop or nvidia-smi, '
-        f'or all (default: {DEFAULT_DEVICE_NAMES})'
+    add(
+        '--gpu',
+        nargs='?',
+        const=DEFAULT_DEVICE_NAMES,
+        metavar='FIELDS',
+        help='print a row for each GPU; FIELDS are comma-separated names of nvitop or nvidia-smi, '
+        f'or all (default: {DEFAULT_DEVICE_NAMES})',
     )
-    add('--gpu', nargs='?', const=DEFAULT_DEVICE_NAMES, metavar='FIELDS', help=text)
-    text = f'print a row for each process on each GPU (default: {DEFAULT_PROCESS_NAMES})'
-    add('--processes', nargs='?', const=DEFAULT_PROCESS_NAMES, metavar='FIELDS', help=text)
-    text = 'print all fields of GPUs and processes (in CSV only of GPUs)'
-    add('--all', action='store_true', help=text)
+    add(
+        '--processes',
+        nargs='?',
+        const=DEFAULT_PROCESS_NAMES,
+        metavar='FIELDS',
+        help=f'print a row for each process on each GPU (default: {DEFAULT_PROCESS_NAMES})',
+    )
+    add(
+        '--all',
+        action='store_true',
+        help='print all fields of GPUs and processes (in CSV only of GPUs)',
+    )
     add_devices(group, '-i', '-o', '--id', '--only')
-    text = 'include only the devices in CUDA_VISIBLE_DEVICES'
-    add('-ov', '--only-visible', action='store_true', help=text)
+    add(
+        '-ov',
+        '--only-visible',
+        action='store_true',
+        help='include only the devices in CUDA_VISIBLE_DEVICES',
+    )
     add('--mig', action='store_true', help='include MIG devices, after their GPU')
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('output')
     add = group.add_argument
-    text = (
-        'write csv, json, jsonl or table (default: csv); csv and table can be followed by '
-        'noheader and nounits, as in csv,noheader'
+    add(
+        '--format',
+        default='csv',
+        metavar='FORMAT',
+        help='write csv, json, jsonl or table (default: csv); csv and table can be followed by '
+        'noheader and nounits, as in csv,noheader',
     )
-    add('--format', default='csv', metavar='FORMAT', help=text)
     add = group.add_mutually_exclusive_group().add_argument
     add(
         '-l',
@@ -140,10 +157,17 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         help='repeat every MS milliseconds until interrupted',
     )
     add = group.add_argument
-    text = 'print whole samples as lines of JSON, for nvitop --ssh'
-    add('--samples', action='store_true', help=text)
-    text = 'write to FILE, which is truncated when the first row is ready'
-    add('-f', '--filename', metavar='FILE', help=text)
+    add(
+        '--samples',
+        action='store_true',
+        help='print whole samples as lines of JSON, for nvitop --ssh',
+    )
+    add(
+        '-f',
+        '--filename',
+        metavar='FILE',
+        help='write to FILE, which is truncated when the first row is ready',
+    )
 
 
 def _add_nvidia_smi(parser: argparse.ArgumentParser) -> None:
@@ -154,8 +178,13 @@ def _add_nvidia_smi(parser: argparse.ArgumentParser) -> None:
     for query in QUERIES:
         add(f'--query-{query}', metavar='FIELDS', help=_QUERY_HELP[query])
     for query in QUERIES:
-        text = f'list the fields of --query-{query}, and exit'
-        add(f'--help-query-{query}', action='append_const', dest='help_on', const=query, help=text)
+        add(
+            f'--help-query-{query}',
+            action='append_const',
+            dest='help_on',
+            const=query,
+            help=f'list the fields of --query-{query}, and exit',
+        )
 
 
 # Parsing

@@ -75,26 +75,35 @@ def make_parser() -> ArgumentParser:
         metavar='TIME',
         help='take a sample every TIME, such as 10 or 500ms (default: 10 s)',
     )
-    text = 'stop after TIME, such as 90s, 12h or 7d (default: never)'
-    add('--duration', type=duration(0.001, MAX_SECONDS), metavar='TIME', help=text)
+    add(
+        '--duration',
+        type=duration(0.001, MAX_SECONDS),
+        metavar='TIME',
+        help='stop after TIME, such as 90s, 12h or 7d (default: never)',
+    )
     add_devices(group, '-i', '--id', '--only')
-    text = (
-        'keep command lines in full (values that look secret are masked), only the name of '
-        'the program and its script, or none (default: name); environments are never kept'
+    add(
+        '--commands',
+        choices=CHOICES,
+        default='name',
+        help='keep command lines in full (values that look secret are masked), only the name of '
+        'the program and its script, or none (default: name); environments are never kept',
     )
-    add('--commands', choices=CHOICES, default='name', help=text)
     add = parser.add_argument_group('file').add_argument
-    text = (
-        'record to FILE; - is standard output, for jsonl (default: record.db in '
-        '/var/lib/nvitop for root, else in ~/.local/state/nvitop)'
+    add(
+        '-o',
+        '--output',
+        metavar='FILE',
+        help='record to FILE; - is standard output, for jsonl (default: record.db in '
+        '/var/lib/nvitop for root, else in ~/.local/state/nvitop)',
     )
-    add('-o', '--output', metavar='FILE', help=text)
     add('file', nargs='?', metavar='FILE', help='same as --output FILE')
-    text = (
-        'write a database, or a line of JSON for each sample; default: jsonl for files that '
-        'end in .jsonl and for -, else sqlite'
+    add(
+        '--format',
+        choices=('sqlite', 'jsonl'),
+        help='write a database, or a line of JSON for each sample; default: jsonl for files that '
+        'end in .jsonl and for -, else sqlite',
     )
-    add('--format', choices=('sqlite', 'jsonl'), help=text)
     add(
         '--keep',
         type=duration(0, MAX_SECONDS),
@@ -109,15 +118,21 @@ def make_parser() -> ArgumentParser:
         metavar='TIME',
         help='delete usage by minute, and events, older than TIME (default: 400d)',
     )
-    text = (
-        'delete the oldest samples when the file is larger than SIZE, such as 500M (default: 2GiB)'
+    add(
+        '--max-size',
+        type=size('1M'),
+        default=Retention().max_bytes,
+        metavar='SIZE',
+        help='delete the oldest samples when the file is larger than SIZE, such as 500M '
+        '(default: 2GiB)',
     )
-    add('--max-size', type=size('1M'), default=Retention().max_bytes, metavar='SIZE', help=text)
-    text = (
-        'set the permissions of the file, such as 644 to let all users replay it '
-        '(default: 600 for a new file)'
+    add(
+        '--mode',
+        type=_mode,
+        metavar='MODE',
+        help='set the permissions of the file, such as 644 to let all users replay it '
+        '(default: 600 for a new file)',
     )
-    add('--mode', type=_mode, metavar='MODE', help=text)
     return parser
 
 

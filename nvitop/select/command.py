@@ -64,11 +64,21 @@ def make_parser() -> ArgumentParser:
     )
     add_general(parser)
     add = add_devices(parser).add_argument
-    text = 'exit with status 4 if fewer than N devices match'
-    add('-c', '--min-count', type=whole_number(0), metavar='N', help=text)
+    add(
+        '-c',
+        '--min-count',
+        type=whole_number(0),
+        metavar='N',
+        help='exit with status 4 if fewer than N devices match',
+    )
     add('-C', '--max-count', type=whole_number(0), metavar='N', help='print at most N devices')
-    text = 'same as --min-count N --max-count N'
-    add('-n', '--count', type=whole_number(0), metavar='N', help=text)
+    add(
+        '-n',
+        '--count',
+        type=whole_number(0),
+        metavar='N',
+        help='same as --min-count N --max-count N',
+    )
     add_limits(parser)
     add_wait(
         parser, 4, 'wait until --min-count devices match, and at least one; nothing is reserved'
@@ -86,12 +96,28 @@ def make_parser() -> ArgumentParser:
         metavar='SEP',
         help='print SEP between devices (default: a comma)',
     )
-    text = 'print one device per line'
-    add('--newline', dest='separator', action='store_const', const='\n', help=text)
-    text = 'print a NUL character after each device, for xargs -0'
-    add('-0', '--null', dest='separator', action='store_const', const='\0', help=text)
-    text = 'keep the order of the devices (default: best first)'
-    group.add_argument('-S', '--no-sort', dest='sort', action='store_false', help=text)
+    add(
+        '--newline',
+        dest='separator',
+        action='store_const',
+        const='\n',
+        help='print one device per line',
+    )
+    add(
+        '-0',
+        '--null',
+        dest='separator',
+        action='store_const',
+        const='\0',
+        help='print a NUL character after each device, for xargs -0',
+    )
+    group.add_argument(
+        '-S',
+        '--no-sort',
+        dest='sort',
+        action='store_false',
+        help='keep the order of the devices (default: best first)',
+    )
     return parser
 
 
@@ -99,30 +125,65 @@ def add_devices(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add the group of options about the devices to choose from; return it."""
     group = parser.add_argument_group('choice')
     add = group.add_argument
-    text = (
-        'choose among the devices that CUDA shows with this value (default: the value in the '
-        'environment)'
+    add(
+        '-i',
+        '--inherit',
+        nargs='?',
+        const=True,
+        metavar='CUDA_VISIBLE_DEVICES',
+        help='choose among the devices that CUDA shows with this value (default: the value in the '
+        'environment)',
     )
-    add('-i', '--inherit', nargs='?', const=True, metavar='CUDA_VISIBLE_DEVICES', help=text)
-    text = "count memory of these users' processes as free (default: the current user)"
-    add('--account-as-free', nargs='*', action='extend', metavar='USERNAME', help=text)
-    text = 'include GPUs with critical findings, such as memory errors; see nvitop health'
-    add('--include-unhealthy', action='store_true', help=text)
-    text = 'also choose GPUs that others have claimed with nvitop run'
-    add('--ignore-claims', action='store_true', help=text)
+    add(
+        '--account-as-free',
+        nargs='*',
+        action='extend',
+        metavar='USERNAME',
+        help="count memory of these users' processes as free (default: the current user)",
+    )
+    add(
+        '--include-unhealthy',
+        action='store_true',
+        help='include GPUs with critical findings, such as memory errors; see nvitop health',
+    )
+    add(
+        '--ignore-claims',
+        action='store_true',
+        help='also choose GPUs that others have claimed with nvitop run',
+    )
     return group
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group('limits').add_argument
-    text = 'require at least SIZE of free memory, for example 4GiB'
-    add('-f', '--min-free-memory', type=size(), metavar='SIZE', help=text)
-    text = 'require at least SIZE of memory'
-    add('-t', '--min-total-memory', type=size(), metavar='SIZE', help=text)
-    text = 'require a GPU utilization of at most PERCENT'
-    add('-G', '--max-gpu-utilization', type=whole_number(0, 100), metavar='PERCENT', help=text)
-    text = 'require a memory bandwidth utilization of at most PERCENT'
-    add('-M', '--max-memory-utilization', type=whole_number(0, 100), metavar='PERCENT', help=text)
+    add(
+        '-f',
+        '--min-free-memory',
+        type=size(),
+        metavar='SIZE',
+        help='require at least SIZE of free memory, for example 4GiB',
+    )
+    add(
+        '-t',
+        '--min-total-memory',
+        type=size(),
+        metavar='SIZE',
+        help='require at least SIZE of memory',
+    )
+    add(
+        '-G',
+        '--max-gpu-utilization',
+        type=whole_number(0, 100),
+        metavar='PERCENT',
+        help='require a GPU utilization of at most PERCENT',
+    )
+    add(
+        '-M',
+        '--max-memory-utilization',
+        type=whole_number(0, 100),
+        metavar='PERCENT',
+        help='require a memory bandwidth utilization of at most PERCENT',
+    )
     add(
         '--tol',
         '--tolerance',
@@ -137,16 +198,25 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
 def add_wait(parser: argparse.ArgumentParser, status: int, text: str) -> argparse._ArgumentGroup:
     """Add the group of options about waiting, with the maximum time; return it."""
     group = parser.add_argument_group('waiting')
-    text = f'{text}; exit with status {status} after TIME, such as 90s or 8h'
-    group.add_argument('--wait', type=duration(0, MAX_WAIT_SECONDS), metavar='TIME', help=text)
+    group.add_argument(
+        '--wait',
+        type=duration(0, MAX_WAIT_SECONDS),
+        metavar='TIME',
+        help=f'{text}; exit with status {status} after TIME, such as 90s or 8h',
+    )
     return group
 
 
 def add_identifiers(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add the group of options about output, with the form of devices; return it."""
     group = parser.add_argument_group('output')
-    text = 'use indices or UUIDs (default: index; MIG devices always have UUIDs)'
-    group.add_argument('-O', '--format', choices=FORMATS[:2], default='index', help=text)
+    group.add_argument(
+        '-O',
+        '--format',
+        choices=FORMATS[:2],
+        default='index',
+        help='use indices or UUIDs (default: index; MIG devices always have UUIDs)',
+    )
     return group
 
 
