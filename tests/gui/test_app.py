@@ -41,6 +41,7 @@ from nvitop.gui.state.events import (
     SignalSent,
     Suspended,
 )
+from nvitop.gui.state.input_line import FILTER
 from nvitop.gui.state.orders import ORDERS
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample, Sample
@@ -212,7 +213,7 @@ def test_report_has_no_names_users_or_commands(name: str) -> None:
 def test_events_are_described_without_their_contents(event: Event, secret: str) -> None:
     assert secret not in describe_event(event, AppState(MONITOR))
     assert type(event).__name__ in describe_event(event, AppState(MONITOR))
-    typing = AppState(MONITOR, field=TextField('filter'))
+    typing = AppState(MONITOR, field=TextField(FILTER))
     for state, key, shown in ((typing, 'x', '•'), (typing, 'Enter', 'Enter'), (None, 'x', 'x')):
         described = describe_event(KeyPressed(key), state or AppState(MONITOR))
         assert described == repr(KeyPressed(shown))

@@ -18,7 +18,7 @@ from nvitop.gui.state.app_state import AppState, Filter, Program, ScreenSpec
 from nvitop.gui.state.bindings import BINDINGS, MOVE, PROCESS, SCREEN, SORT, VIEW, opening, sorting
 from nvitop.gui.state.events import Redraw, Refresh
 from nvitop.gui.state.help_contents import TYPING
-from nvitop.gui.state.input_line import open_field
+from nvitop.gui.state.input_line import FILTER, open_field
 from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup, Keymap
 from nvitop.gui.state.lists import sort_list
 from nvitop.health.states import HELD_SECONDS
@@ -53,7 +53,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('r', 'Ctrl-R', 'F5'), 'refresh', lambda state: (state, (Refresh(), Redraw())), 'refresh', _ALL, VIEW),
     *(binding._replace(screens=_ALL) for binding in BINDINGS if binding.name in _SHARED),
     Binding(('Esc',), 'clear', fleet_state.clear_filter, 'clear filter, search, pause', _HOSTS, MOVE),
-    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter: name, host: gpu: user: job: model: free:', _VALUES, PROCESS, hint='filter'),
+    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose=FILTER), 'filter: name, host: gpu: user: job: model: free:', _VALUES, PROCESS, hint='filter'),
     Binding(('Enter',), 'show-page', fleet_state.open_host, 'screens of the host; q: back', _HOSTS | _GPUS | _PROBLEMS, SCREEN, hint='host'),
     Binding(('Enter',), 'show-user', fleet_state.show_hosts, 'show the hosts', _USERS | _JOBS, SCREEN, hint='hosts'),
     *opening(('g',), Screen.GPUS, 'GPUs of all hosts: free, faulty, held first', _VALUES - _GPUS, 'GPUs'),

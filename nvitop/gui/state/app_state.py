@@ -112,16 +112,36 @@ class SignalDialog(NamedTuple):
         return None if self.drawn_at is None or self.is_ready else self.drawn_at + PAUSE_SECONDS
 
 
+class Purpose(NamedTuple):
+    """What a line is typed for."""
+
+    #: The word before it.
+    name: str
+    #: Keys and what they do, for the hints.
+    keys: tuple[tuple[str, str], ...]
+    #: What can be typed.
+    example: Callable[[AppState], str]
+    #: Returns the state after a change of the text, and after Enter.
+    change: Callable[[AppState, str], AppState]
+    enter: Callable[[AppState, str], Result]
+    #: Returns how many lines match, or which of those that do is the current one.
+    found: Callable[[AppState, str], str] = lambda *_: ''
+    is_filter: bool = False
+    is_search: bool = False
+
+
 class TextField(NamedTuple):
     """A line being typed."""
 
-    #: ``'filter'``, ``'search'`` or ``'time'``.
-    purpose: str
+    purpose: Purpose
     text: str = ''
-    #: The filter that Esc restores.
+    #: The filter and the positions in the lists to which Esc returns.
     before: str = ''
-    #: The positions in the lists when a search began, to which Esc returns.
-    start: Mapping[Screen, ListPosition] | None = None
+    start: Mapping[Screen, ListPosition] = {}
+
+
+#: Subject of notices about a text that is typed.
+TYPED = 'typed'
 
 
 class Notice(NamedTuple):
@@ -309,7 +329,7 @@ class AppState(NamedTuple):
     @property
     def searched_words(self) -> list[str]:
         """The words of the search, also while it is typed."""
-        if self.field is not None and self.field.purpose == 'search':
+        if self.field is not None and self.field.purpose.is_search:
             return self.field.text.split()
         return self.searched.split()
 

@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state import actions, dialog, events, navigation, needs, tags, time_travel
 from nvitop.gui.state.app_state import AppState, Result
-from nvitop.gui.state.input_line import open_field, search_again
+from nvitop.gui.state.input_line import FILTER, SEARCH, TIME, open_field, search_again
 from nvitop.gui.state.keymap import Binding, Keymap, Need
 from nvitop.gui.state.lists import LIST_ORDERS, sort_list
 from nvitop.gui.state.orders import Order
@@ -175,8 +175,8 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('Right', 'Tab'), 'next-signal', partial(dialog.next_signal, step=1), 'next signal', _SIGNAL, PROCESS),
     Binding(('p',), 'signal-parent', dialog.ask_about_parent, 'the parent of a zombie instead', _SIGNAL, PROCESS, hint='parent', needs=(dialog.need_parent,)),
     Binding(('n', 'N'), 'cancel', navigation.go_back, 'send nothing', _SIGNAL, PROCESS, leaves=True),
-    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter (user: gpu: pid: type: job:)', _PROCESSES | _USERS_AND_PROBLEMS, PROCESS, hint='filter', is_pointless=needs.sleeps),
-    Binding(('/', 'F3'), 'search', partial(open_field, purpose='search'), 'search while you type', _LINES - _SIGNAL, PROCESS, hint='search', is_pointless=needs.sleeps),
+    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose=FILTER), 'filter (user: gpu: pid: type: job:)', _PROCESSES | _USERS_AND_PROBLEMS, PROCESS, hint='filter', is_pointless=needs.sleeps),
+    Binding(('/', 'F3'), 'search', partial(open_field, purpose=SEARCH), 'search while you type', _LINES - _SIGNAL, PROCESS, hint='search', is_pointless=needs.sleeps),
     Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(needs.need_search,)),
     Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(needs.need_search,)),
     # screens
@@ -226,7 +226,7 @@ BINDINGS: tuple[Binding, ...] = (
     _travel(('}',), 'next-minute', 'seconds', 60, 'a minute ahead', 'minute'),
     _travel(('Alt-{',), 'previous-hour', 'seconds', -3600, 'an hour back', 'hour'),
     _travel(('Alt-}',), 'next-hour', 'seconds', 3600, 'an hour ahead', 'hour'),
-    Binding(('b',), 'go-to-time', partial(open_field, purpose='time'), 'go to a time: 14:05, -30m', _NOT_HELP, _TIME, hint='go to', needs=(needs.need_past,)),
+    Binding(('b',), 'go-to-time', partial(open_field, purpose=TIME), 'go to a time: 14:05, -30m', _NOT_HELP, _TIME, hint='go to', needs=(needs.need_past,)),
     _travel(('B',), 'first-frame', 'end', -1, 'first sample', 'first'),
     _travel(('E',), 'last-frame', 'end', 1, 'last sample', 'last'),
     _travel(('N',), 'previous-event', 'event', -1, 'previous event of a recording', 'event', needs.need_recording),

@@ -5,7 +5,16 @@ from __future__ import annotations
 
 from nvitop.basics.text import contains, filter_words, split_word
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state.app_state import AppState, Result, TextField, answer, refuse, withdraw_notice
+from nvitop.gui.state.app_state import (
+    TYPED,
+    AppState,
+    Purpose,
+    Result,
+    TextField,
+    answer,
+    refuse,
+    withdraw_notice,
+)
 from nvitop.gui.state.lists import process_lines, uses_of_devices
 from nvitop.gui.state.navigation import current_line, go_to_line, lines_layout
 from nvitop.gui.state.process_filter import matches, matches_host_process, parse_query
@@ -13,33 +22,36 @@ from nvitop.gui.state.time_travel import go_to_time
 
 #: Maximum number of characters.
 MAX_LENGTH = 200
-_NOT_FOUND = 'Not found'
 
 
-def open_field(state: AppState, purpose: str) -> Result:
-    """Open the input line for a ``'filter'`` (at first the current one), a ``'search'`` or a ``'time'``."""
+def open_field(state: AppState, purpose: Purpose) -> Result:
+    """Open the input line, with the filter if it is for one."""
     before = state.query_on(state.screen)
-    text = before if purpose == 'filter' else ''
-    start = state.positions if purpose == 'search' else None
-    return state._replace(field=TextField(purpose, text, before, start)), ()
+    text = before if purpose.is_filter else ''
+    return state._replace(field=TextField(purpose, text, before, state.positions)), ()
 
 
 def press_in_field(state: AppState, field: TextField, key: str) -> Result:
-    if key == 'Enter' and field.purpose == 'time':
-        return go_to_time(state, field.text)
+    purpose = field.purpose
     if key == 'Enter':
-        unknown = unknown_field(state, field.text)
-        if unknown:
-            return refuse(state, unknown)
-        searched = field.text.strip() if field.purpose == 'search' else state.searched
-        return state._replace(searched=searched, field=None), ()
+        return purpose.enter(state, field.text)
     if key in ('Esc', 'Ctrl-C'):
-        return _close(state, field), ()
-    # Up and Down also select a process that the filter keeps.
-    selects = field.purpose == 'filter' and state.screen in (Screen.MAIN, Screen.TREE)
-    if key in ('Up', 'Down', 'F3') and (field.purpose == 'search' or selects):
+        state = withdraw_notice(state._replace(field=None), TYPED)
+        state = state.filtered(field.before) if purpose.is_filter else state
+        return state._replace(positions=field.start), ()
+    # In a filter of processes, Up and Down select one that it keeps.
+    selects = purpose.is_search or (purpose.is_filter and state.spec.texts is None)
+    if key in ('Up', 'Down', 'F3') and selects:
         return find(state, field.text, -1 if key == 'Up' else 1), ()
     return change_line(state, field, edit(field.text, key)), ()
+
+
+def _apply(state: AppState, text: str, searched: str) -> Result:
+    """Close the line, unless there is a mistake in it."""
+    unknown = unknown_field(state, text)
+    if unknown:
+        return refuse(state, unknown)
+    return state._replace(searched=searched, field=None), ()
 
 
 def unknown_field(state: AppState, text: str) -> str:
@@ -80,23 +92,7 @@ def change_line(state: AppState, field: TextField, text: str) -> AppState:
     """Replace the text that was typed; filter or search at once."""
     if text == field.text:
         return state
-    state = state._replace(field=field._replace(text=text))
-    if field.purpose == 'search':
-        return find(state, text, 0)
-    if field.purpose == 'time':
-        return state
-    return state.filtered(text)
-
-
-def _close(state: AppState, field: TextField) -> AppState:
-    state = state._replace(field=None)
-    if field.purpose == 'filter':
-        return state.filtered(field.before)
-    if field.purpose == 'time':
-        return withdraw_notice(state, 'Time')
-    if field.start is not None:
-        state = withdraw_notice(state._replace(positions=field.start), _NOT_FOUND)
-    return state
+    return field.purpose.change(state._replace(field=field._replace(text=text)), text)
 
 
 def find(state: AppState, text: str, step: int) -> AppState:
@@ -104,17 +100,17 @@ def find(state: AppState, text: str, step: int) -> AppState:
 
     With step 0 the selection stays if it matches. A notice reports that nothing was found.
     """
-    state = withdraw_notice(state, _NOT_FOUND)
+    state = withdraw_notice(state, TYPED)
     hits = _hits(state, text)
     if hits:
         return go_to_line(state, _next(hits, current_line(state), step))
-    if state.field is not None and state.field.start is not None:
+    if state.field is not None and state.field.purpose.is_search:
         state = state._replace(positions=state.field.start)
     if not text.split() or (state.spec.texts is None and not parse_query(text)):
         return state
     is_filtered = bool(state.query_on(state.screen))
     where = f' among the filtered {state.spec.filter.noun}' if is_filtered else ''
-    return answer(state, _NOT_FOUND, f'{_NOT_FOUND}: {text.strip()}{where}')
+    return answer(state, TYPED, f'Not found: {text.strip()}{where}')
 
 
 def match_text(state: AppState, text: str) -> str:
@@ -161,3 +157,31 @@ def _next(hits: list[int], at: int | None, step: int) -> int:
     if step < 0:
         return next((hit for hit in reversed(hits) if hit < at), hits[-1])
     return next((hit for hit in hits if hit > at or (step == 0 and hit == at)), hits[0])
+
+
+def _count_processes(state: AppState, _: str) -> str:
+    if state.screen is not Screen.MAIN:
+        return ''
+    return f'{len(state.rows)} of {len(state.shown_sample.processes)}'
+
+
+_EDITING = (('Ctrl-U', 'delete'), ('Enter', 'apply'), ('Esc', 'cancel'))
+FILTER = Purpose(
+    'Filter',
+    _EDITING,
+    lambda state: state.spec.filter.example,
+    AppState.filtered,
+    lambda state, text: _apply(state, text, state.searched),
+    _count_processes,
+    is_filter=True,
+)
+SEARCH = Purpose(
+    'Search',
+    (('Down', 'next'), ('Up', 'previous'), *_EDITING[1:]),
+    lambda state: 'words of a line' if state.spec.texts is not None else state.spec.filter.example,
+    lambda state, text: find(state, text, 0),
+    lambda state, text: _apply(state, text, text.strip()),
+    match_text,
+    is_search=True,
+)
+TIME = Purpose('Time', _EDITING, lambda _: '14:05 or -30m', lambda state, _: state, go_to_time)

@@ -87,7 +87,7 @@ def _sources(state: AppState) -> tuple[object, ...]:
     return (
         *(state.shown_sample, state.findings, state.origin.is_chosen),
         *(state.main, state.query, state.sort, state.screen),
-        state.field is not None and state.field.purpose == 'filter',
+        state.field is not None and state.field.purpose.is_filter,
     )
 
 
@@ -150,7 +150,7 @@ def _with_widths(
     blocks: Sequence[Sequence[process_rows.Line]],
 ) -> AppState:
     """Fit the columns to a filter or page; none moves while the user types or when a job starts."""
-    if state.field is not None and state.field.purpose == 'filter':
+    if state.field is not None and state.field.purpose.is_filter:
         return state
     widths_of = state.query, state.main.selected_device if state.main.shows_page else None
     widths = process_rows.list_widths(listed, blocks)

@@ -7,6 +7,7 @@ from nvitop.basics.units import format_time, parse_time
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state import events, navigation
 from nvitop.gui.state.app_state import (
+    TYPED,
     AppState,
     Frozen,
     ListPosition,
@@ -55,8 +56,8 @@ def go_to_time(state: AppState, text: str) -> Result:
         moment = parse_time(text, state.shown_sample.timestamp, same_day=not state.origin.is_live)
     except ValueError as error:
         reason = str(error)
-        return refuse(state, f'{reason[0].upper()}{reason[1:]}', subject='Time')
-    return travel(state._replace(field=None), 'time', moment)
+        return refuse(state, f'{reason[0].upper()}{reason[1:]}', subject=TYPED)
+    return travel(withdraw_notice(state._replace(field=None), TYPED), 'time', moment)
 
 
 def show_past(state: AppState, event: events.PastShown) -> AppState:

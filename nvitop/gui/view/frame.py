@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.main_rows import LOWEST
 from nvitop.gui.model.table import NARROWEST, Item
 from nvitop.gui.render.ansi import to_ascii
@@ -13,7 +12,7 @@ from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, ERROR, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_left, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState, TextField
-from nvitop.gui.state.input_line import match_text, unknown_field
+from nvitop.gui.state.input_line import unknown_field
 from nvitop.gui.state.navigation import deselect
 from nvitop.gui.view.first_line import crumbs, draw_first_line
 from nvitop.gui.view.hints import draw_hints, draw_next_keys, title_badges
@@ -120,26 +119,17 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
 
     A search shows which match is the current one.
     """
-    count = ''
-    unknown = unknown_field(state, field.text) if field.purpose == 'filter' else ''
-    if unknown:
-        count = f'  {unknown}'
-    elif field.purpose == 'filter' and state.screen is Screen.MAIN:
-        count = f'  {len(state.rows)} of {len(state.shown_sample.processes)}'
-    elif field.purpose == 'search' and (place := match_text(state, field.text)):
-        count = f'  {place}'
-    count = clip(count, max(0, buf.width - 20)) if unknown else count
+    purpose = field.purpose
+    unknown = unknown_field(state, field.text) if purpose.is_filter else ''
+    count = clip(unknown or purpose.found(state, field.text), max(0, buf.width - 22))
+    count = f'  {count}' if count else ''
     right = buf.width - 1 - len(count)
     buf.clear(0)
     buf.hits.clear()  # keys are text now
-    x = 1 + buf.write(1, 0, f'{field.purpose.capitalize()}: ', PLAIN._replace(bold=True))
+    x = 1 + buf.write(1, 0, f'{purpose.name}: ', PLAIN._replace(bold=True))
     x += buf.write(x, 0, clip_left(safe(field.text), right - x - 1), _INPUT)
     x += buf.write(x, 0, ' ', _CURSOR)
-    example = state.spec.filter.example
-    if field.purpose == 'time':
-        example = '14:05 or -30m'
-    elif field.purpose == 'search' and state.spec.texts is not None:
-        example = 'words of a line'
+    example = purpose.example(state)
     if state.has_hints and not field.text and x + 1 + len(example) <= right:
         buf.write(x + 1, 0, example, DIM)
     buf.write(right, 0, count, ERROR if unknown else PLAIN)

@@ -30,12 +30,6 @@ _TITLE_GAP = len(' · ')
 _FIRST_IN_PAST = ('h', 'S s', 'n N', 'z', '( )', '{ }', 'b')
 _ARROWS = {'Up': '↑', 'Down': '↓', 'Left': '←', 'Right': '→'}
 _SORT, _REVERSE = 'Sort:', 'Shift: reverse'
-#: Purpose of the input line → its keys and what they do.
-_TYPING = {
-    'filter': (('Ctrl-U', 'delete'), ('Enter', 'apply'), ('Esc', 'cancel')),
-    'time': (('Ctrl-U', 'delete'), ('Enter', 'apply'), ('Esc', 'cancel')),
-    'search': (('Down', 'next'), ('Up', 'previous'), ('Enter', 'apply'), ('Esc', 'cancel')),
-}
 
 
 class Hint(NamedTuple):
@@ -121,7 +115,7 @@ def _draw_hint(buf: Buffer, x: int, y: int, hint: Hint) -> None:
 def _menu(state: AppState) -> list[Hint]:
     is_ascii = state.view.ascii
     if state.field is not None:
-        return [Hint((key,), words, is_ascii) for key, words in _TYPING[state.field.purpose]]
+        return [Hint((key,), words, is_ascii) for key, words in state.field.purpose.keys]
     hints = []
     met: dict[Need, bool] = {}
     menu = state.spec.menu
