@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Callable
-
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import DETAILS, PROCESS_TRAFFIC, Screen
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.device_columns import FACT_METRICS
-from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state import lists
 from nvitop.gui.state.actions import begin_reading, columns_in_order
 from nvitop.gui.state.app_state import AppState, Filter, ListPosition, Program, Result, ScreenSpec
@@ -31,7 +28,6 @@ from nvitop.gui.view.screens.problems import detail_height as problem_height
 from nvitop.gui.view.screens.signal import draw_signal
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.screens.users import detail_height, draw_users
-from nvitop.sampling.history import History
 from nvitop.sampling.types import Demand, ProcessKey
 
 #: Maximum number of processes that are all measured, visible or not. Then no value is missing just
@@ -104,10 +100,6 @@ _FILTER = Filter(
 )
 
 
-def _now(draw: Callable[[Buffer, AppState], None]) -> Callable[[Buffer, AppState, History], None]:
-    return lambda buf, state, _: draw(buf, state)
-
-
 def _long_commands(state: AppState) -> tuple[list[str], int]:
     columns = place_processes(state.view.columns, state.width, state.widths)
     width = next((cell.width for cell in columns if cell.column.name == 'command'), 0)
@@ -139,7 +131,7 @@ MAIN = ScreenSpec(
     lines=lists.process_lines,
     orders=lists.LIST_ORDERS[Screen.MAIN],
     demand=main_demand,
-    margins=lambda state: (state.body_height - lists.panel_rows(state).processes + 2, 1),
+    margins=lambda state, _: (state.body_height - lists.panel_rows(state).processes + 2, 1),
     key_of=lambda line: line.key,
     can_deselect=True,
     filter=_FILTER,
@@ -147,14 +139,14 @@ MAIN = ScreenSpec(
     sideways_step=2,
 )
 TREE = ScreenSpec(
-    draw=_now(draw_tree),
+    draw=draw_tree,
     menu=(
         *('h', 'S s', 'n N', 'Up Down', 'T', 'K', 'e', 'Space', 'x', 'Esc'),
         *('/', '\\', 'u', '!', 'z', 'q'),
     ),
     lines=lambda state: state.tree_rows,
     demand=tree_demand,
-    margins=lambda _: (2, 0),
+    margins=lambda *_: (2, 0),
     key_of=lambda row: row.key,
     can_deselect=True,
     filter=_FILTER,
@@ -163,7 +155,7 @@ TREE = ScreenSpec(
     is_framed=True,
 )
 ENVIRON = ScreenSpec(
-    draw=_now(draw_environ),
+    draw=draw_environ,
     menu=('h', 'v', '/', 'n N', 'Left Right', 'q'),
     lines=lambda state: state.environ.variables,
     demand=main_demand,
@@ -186,12 +178,12 @@ METRICS = ScreenSpec(
     name=lambda state: f'process {state.metrics.pid}' if state.metrics else 'process',
 )
 HELP = ScreenSpec(
-    draw=_now(draw_help),
+    draw=draw_help,
     menu=('PageUp PageDown', '/', 'n N', 'q'),
     # The first line is the heading above them.
     lines=lambda state: help_lines(state)[1:],
     demand=main_demand,
-    margins=lambda _: (2, 0),
+    margins=lambda *_: (2, 0),
     has_cursor=False,
     texts=lambda state: [
         ' '.join(f'{keys} {text}' for keys, text, _ in line) for line in help_lines(state)[1:]
@@ -204,7 +196,7 @@ PROBLEMS = ScreenSpec(
     lines=lists.listed_problems,
     orders=lists.LIST_ORDERS[Screen.PROBLEMS],
     demand=main_demand,
-    margins=lambda state: (1, problem_height(state)),
+    margins=lambda state, lines: (1, problem_height(state, lines)),
     texts=lambda state: [
         f'{line.where} {line.what} {line.reason}' for line in lists.listed_problems(state)
     ],
@@ -220,7 +212,7 @@ USERS = ScreenSpec(
     lines=lists.listed_users,
     orders=lists.LIST_ORDERS[Screen.USERS],
     demand=lambda state: main_demand(state)._replace(visible_processes=None),
-    margins=lambda state: (2, 1 + detail_height(state)),
+    margins=lambda state, lines: (2, 1 + detail_height(state, len(lines))),
     texts=lambda state: [user.name or '' for user in lists.listed_users(state)],
     filter=_FILTER,
     prepare=lambda _, state: (state._replace(sums_by_owner=False), ()),
@@ -229,11 +221,11 @@ USERS = ScreenSpec(
     is_framed=True,
 )
 COLUMN_CHOICE = ScreenSpec(
-    draw=_now(draw_columns),
+    draw=draw_columns,
     menu=('h', 'Space', 'K J', '/', 'n N', 'q'),
     lines=columns_in_order,
     demand=main_demand,
-    margins=lambda state: (2, meaning_height(state)),
+    margins=lambda state, _: (2, meaning_height(state)),
     texts=lambda state: [
         f'{COLUMNS_BY_NAME[name].title} {COLUMNS_BY_NAME[name].help}'
         for name in columns_in_order(state)
@@ -241,21 +233,21 @@ COLUMN_CHOICE = ScreenSpec(
     is_framed=True,
 )
 EVENTS = ScreenSpec(
-    draw=_now(draw_events),
+    draw=draw_events,
     menu=('h', 'Enter', '/', 'z', 'S s', 'q'),
     lines=lambda state: state.events,
     demand=main_demand,
-    margins=lambda _: (2, 0),
+    margins=lambda *_: (2, 0),
     texts=lambda state: [event.text for event in state.events],
     prepare=select_event,
     is_framed=True,
 )
 SIGNAL = ScreenSpec(
-    draw=_now(draw_signal),
+    draw=draw_signal,
     menu=('Enter', 'Left Right', 'p', 'Up Down', 'q'),
     lines=lambda state: () if state.dialog is None else state.dialog.targets,
     demand=lambda state: SCREENS[state.listing].demand(state),
-    margins=lambda state: (
+    margins=lambda state, _: (
         3 + len(note_lines(state)),
         len(command_lines(state)) + bool(command_lines(state)),
     ),

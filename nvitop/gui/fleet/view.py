@@ -18,19 +18,18 @@ from nvitop.fleet.lists import (
 )
 from nvitop.fleet.types import FleetFinding, FleetHost
 from nvitop.gui.fleet.columns import glyphs_column, list_columns, number_text, severity_text
-from nvitop.gui.fleet.state import LISTS, fleet_of, listed, names_of, selected
+from nvitop.gui.fleet.state import LISTS, fleet_of, names_of, selected
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.model.table import WITH_BAR, Column, Item
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, TITLE, WARNING, Pieces
 from nvitop.gui.render.width import cell_width, clip, safe
-from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.state.lists import list_sort, order_arrow
-from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title, title_badges
 from nvitop.gui.view.report_lines import draw_findings, draw_head, finding_lines
-from nvitop.gui.view.table import draw_table, plain_text
+from nvitop.gui.view.table import draw_table, place_for, plain_text
 from nvitop.gui.view.text import (
     draw_border,
     draw_facts,
@@ -159,7 +158,8 @@ def draw_report(state: AppState, rows: Sequence[Any], width: int) -> Buffer:
     draw_border(buf, 2, (), ends, [Item((_title(name, rows),), TITLE)])
     for y in range(3, bottom):
         draw_uprights(buf, y, ends)
-    draw_table(buf, Rect(2, 3, width - 4, bottom - 3), columns, rows)
+    area = Rect(2, 3, width - 4, bottom - 3)
+    draw_table(buf, area, place_for(rows, columns, area), rows)
     if not rows:
         draw_message(buf, Rect(1, 3, width - 2, 1), VIEWS[name].empty, DIM)
     draw_rule(buf, bottom, ends, ())
@@ -198,9 +198,9 @@ def _late(state: AppState) -> float:
     return max(0.0, now - fleet_of(state).fleet.timestamp)
 
 
-def margins(state: AppState) -> tuple[int, int]:
+def margins(state: AppState, lines: Sequence[Any]) -> tuple[int, int]:
     """Return the rows above the lines, and those of the detail, the server and an error below them."""
-    count, is_problem = len(listed(state)), state.screen is Screen.PROBLEMS
+    count, is_problem = len(lines), state.screen is Screen.PROBLEMS
     below = bool(trouble_of(state)) + _SERVER_ROWS * is_problem
     if count and state.height >= _WITH_DETAIL:
         gpus = max(_GPUS_BELOW, max(len(host.gpus) for host in fleet_of(state).fleet.hosts))
@@ -209,21 +209,19 @@ def margins(state: AppState) -> tuple[int, int]:
     return 2, below
 
 
-def draw_list(buf: Buffer, state: AppState, _: History) -> None:
-    layout, fleet = lines_layout(state), fleet_of(state)
-    rows = layout.lines
+def draw_list(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
+    fleet, rows = fleet_of(state), layout.lines
     name, cursor = LISTS[state.screen], layout.line
     title = _title(name, rows)
     if layout.length > layout.visible and ' in ' not in title:
         title = title.partition(' ')[0]  # the frame counts the lines
-    draw_screen_title(buf, state, (title,), [(safe(fleet.server),)])
+    draw_screen_title(buf, layout, (title,), [(safe(fleet.server),)])
     draw_table(
         buf,
-        Rect(0, 1, buf.width, layout.area.height + 1),
-        _columns(state, name, rows),
-        rows,
-        first=layout.scroll_y,
-        cursor=cursor,
+        layout.with_headings,
+        place_for(rows, _columns(state, name, rows), layout.area),
+        layout.shown_lines,
+        cursor=layout.cursor,
         order=list_sort(state, state.screen).order,
         arrow=order_arrow(state, state.screen),
     )
@@ -280,7 +278,8 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
     y = area.y + 1 + draw_facts(buf, Rect(1, area.y + 1, buf.width - 2, 4), texts, 9)
     if gpus:
         columns = [column for column in _columns(state, 'gpus', gpus) if column.name != known]
-        draw_table(buf, Rect(0, y, buf.width, area.bottom - y), columns, gpus)
+        below = Rect(0, y, buf.width, area.bottom - y)
+        draw_table(buf, below, place_for(gpus, columns, below), gpus[: max(0, below.height - 1)])
 
 
 def _words_of_hosts(hosts: Sequence[FleetHost], late: float) -> list[str]:

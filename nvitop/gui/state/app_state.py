@@ -18,6 +18,7 @@ from typing import (
 from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
 from nvitop.gui.model.device_rows import GpuRow, answers, devices_without_list, is_on
 from nvitop.gui.model.table import CLASSIC, Item
+from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.state.events import Effect, EnvironmentRead, Event, RingBell
 from nvitop.gui.state.keymap import HelpGroup, Keymap
 from nvitop.gui.state.orders import Order
@@ -39,7 +40,6 @@ from nvitop.version import __version__
 
 if TYPE_CHECKING:
     from nvitop.gui.fleet.data import FleetState
-    from nvitop.gui.render.buffer import Buffer
     from nvitop.recording.events import RecordedEvent
     from nvitop.sampling.history import History
 
@@ -182,10 +182,57 @@ class Filter(NamedTuple):
     is_text: Callable[[AppState, str], bool] = lambda *_: True
 
 
+class ListLayout(NamedTuple):
+    """Places of the lines of a list."""
+
+    #: The rows available for lines.
+    area: Rect
+    lines: Sequence[Any]
+    #: Index of the selected line, and those of the lines that are whole on the screen.
+    line: int | None
+    shown: range
+    #: Rows of a line.
+    height_of: Callable[[Any], int]
+
+    @property
+    def length(self) -> int:
+        return len(self.lines)
+
+    @property
+    def visible(self) -> int:
+        return len(self.shown)
+
+    @property
+    def scroll_y(self) -> int:
+        return self.shown.start
+
+    @property
+    def with_headings(self) -> Rect:
+        """The area with the row above it."""
+        return self.area.inset(0, -1, 0, 0)
+
+    @property
+    def shown_lines(self) -> Sequence[Any]:
+        return self.lines[self.shown.start : self.shown.stop]
+
+    @property
+    def cursor(self) -> int | None:
+        """The number of the selected line among those on the screen."""
+        return None if self.line is None else self.line - self.scroll_y
+
+    def row_of(self, line: int) -> int:
+        return self.area.y + sum(map(self.height_of, self.lines[self.scroll_y : line]))
+
+    def at(self, y: int) -> int | None:
+        lines = range(self.scroll_y, self.length) if self.area.y <= y < self.area.bottom else ()
+        return next((line for line in lines if y < self.row_of(line + 1)), None)
+
+
 class ScreenSpec(NamedTuple):
     """Everything about one screen but the keys that open it, which are in ``gui.state.bindings``."""
 
-    draw: Callable[[Buffer, AppState, History], None]
+    #: Draws it, with the places of its lines.
+    draw: Callable[[Buffer, AppState, ListLayout, History], None]
     #: Keys whose hints are in the last row, by their usual names, if they work; ``'K J'`` share one
     #: hint. All but the last may be left out.
     menu: tuple[str, ...]
@@ -194,7 +241,7 @@ class ScreenSpec(NamedTuple):
     #: What is measured while the screen is shown.
     demand: Callable[[AppState], Demand]
     #: Rows above and below the lines.
-    margins: Callable[[AppState], tuple[int, int]] = lambda _: (0, 0)
+    margins: Callable[[AppState, Sequence[Any]], tuple[int, int]] = lambda *_: (0, 0)
     #: Whether one of its lines is selected. A list without a cursor is only scrolled.
     has_cursor: bool = True
     #: Whether no line may be selected, as at first on lists of processes and hosts.

@@ -3,49 +3,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Sequence, cast
+from typing import Any, Callable, Sequence, cast
 
 from nvitop.basics.text import exact_word, filter_words, split_word
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.buffer import Rect
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state import lists
-from nvitop.gui.state.app_state import AppState, ListPosition, Result, refuse
+from nvitop.gui.state.app_state import AppState, ListLayout, ListPosition, Result, refuse
 from nvitop.gui.state.events import MousePressed, MouseScrolled, Quit, RingBell, Travel
 from nvitop.gui.state.process_rows import job_key
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
-
-
-class ListLayout(NamedTuple):
-    """Places of the lines of a list."""
-
-    #: The rows available for lines.
-    area: Rect
-    lines: Sequence[Any]
-    #: Index of the selected line, and those of the lines that are whole on the screen.
-    line: int | None
-    shown: range
-    #: Rows of a line.
-    height_of: Callable[[Any], int]
-
-    @property
-    def length(self) -> int:
-        return len(self.lines)
-
-    @property
-    def visible(self) -> int:
-        return len(self.shown)
-
-    @property
-    def scroll_y(self) -> int:
-        return self.shown.start
-
-    def row_of(self, line: int) -> int:
-        return self.area.y + sum(map(self.height_of, self.lines[self.scroll_y : line]))
-
-    def at(self, y: int) -> int | None:
-        lines = range(self.scroll_y, self.length) if self.area.y <= y < self.area.bottom else ()
-        return next((line for line in lines if y < self.row_of(line + 1)), None)
 
 
 def current_line(state: AppState) -> int | None:
@@ -72,7 +40,7 @@ def lines_layout(state: AppState, lines: Sequence[Any] | None = None) -> ListLay
     """
     spec, inner = state.spec, state.inner
     lines = spec.lines(inner) if lines is None else lines
-    top, bottom = spec.margins(inner)
+    top, bottom = spec.margins(inner, lines)
     area = Rect(0, top, inner.width, max(0, inner.body_height - top - bottom))
     height_of = spec.heights(inner, lines)
     line = _selected(state, lines)

@@ -13,7 +13,7 @@ from nvitop.gui.render.theme import DIM, ERROR, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_left, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.input_line import unknown_field
-from nvitop.gui.state.navigation import deselect
+from nvitop.gui.state.navigation import deselect, lines_layout
 from nvitop.gui.view.first_line import crumbs, draw_first_line
 from nvitop.gui.view.hints import draw_hints, draw_next_keys, title_badges
 from nvitop.gui.view.text import BORDER, draw_border, draw_mono_bars, draw_rule, draw_uprights
@@ -32,8 +32,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
     else:
         if state.frozen is not None:
             history = history.until(max(state.frozen.until, state.frozen.sample.monotonic))
-        draw = _draw_framed if state.spec.is_framed else state.spec.draw
-        draw(buf, state, history)
+        _draw_screen(buf, state, history)
     if buf.height < state.height:
         buf.add_row()
     if not is_too_small:
@@ -50,6 +49,13 @@ def draw_frame(state: AppState, history: History) -> Buffer:
     return to_ascii(buf) if state.view.ascii else buf
 
 
+def _draw_screen(buf: Buffer, state: AppState, history: History) -> None:
+    if state.spec.is_framed:
+        _draw_framed(buf, state, history)
+    else:
+        state.spec.draw(buf, state, lines_layout(state), history)
+
+
 def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
     """Draw a list screen inside its frame, below the first line.
 
@@ -57,11 +63,11 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
     """
     inside = state.inner
     inner = Buffer(inside.width, inside.height)
-    state.spec.draw(inner, inside, history)
+    state.spec.draw(inner, inside, lines_layout(inside), history)
     bottom = buf.height - 1
     if state.listing is not state.screen:
         below = deselect(state._replace(screen=state.listing, behind=state.behind[:-1]))
-        (_draw_framed if below.spec.is_framed else below.spec.draw)(buf, below, history)
+        _draw_screen(buf, below, history)
         buf.hits.clear()
         buf.restyle(buf.area, dim=True, back=None)  # a background cannot be dim
         used = max((y for y in range(inner.height) if inner.row(y)), default=0)

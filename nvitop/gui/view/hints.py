@@ -11,10 +11,9 @@ from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import BADGE, DIM, ERROR, KEY, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
-from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.state.keymap import Need
 from nvitop.gui.state.lists import order_arrow, order_title
-from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.needs import working_binding
 from nvitop.gui.view.table import SORTED
 from nvitop.gui.view.text import badge, simulated_badge
@@ -140,7 +139,7 @@ def _menu(state: AppState) -> list[Hint]:
 
 def draw_screen_title(
     buf: Buffer,
-    state: AppState,
+    layout: ListLayout,
     titles: Sequence[str],
     notes: Sequence[Sequence[str]] = (),
 ) -> None:
@@ -149,7 +148,6 @@ def draw_screen_title(
         Item(tuple(titles), TITLE, 0),
         *(Item(tuple(forms), rank=2) for forms in notes if forms),
     ]
-    layout = lines_layout(state)
     if layout.length > layout.visible > 0:
         first, last = layout.shown.start + 1, layout.shown.stop
         items.insert(1, Item((f'{first}-{last} of {layout.length:,}',)))

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import Any, Callable, Sequence
 
 from nvitop.gui.model.table import Column, Content, Placed, place
 from nvitop.gui.render.buffer import Buffer, Cells, Rect
 from nvitop.gui.render.theme import HEADING, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, cut
 from nvitop.gui.view.text import draw_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SORTED = HEADING._replace(bold=True, underline=True)
 
@@ -54,48 +51,17 @@ def draw_headings(
             buf.hit(Rect(cell.x, y, cell.width, 1), 'column', column.order)
 
 
-def draw_table(
-    buf: Buffer,
-    area: Rect,
-    columns: Sequence[Column],
-    rows: Sequence[Any],
-    *,
-    style_of: Callable[[Any], Style] = lambda _: PLAIN,
-    first: int = 0,
-    cursor: int | None = None,
-    wanted: Mapping[str, int] | None = None,
-    order: str = '',
-    arrow: str = '',
-) -> tuple[Placed, ...]:
-    """Draw headings in the first row of ``area``, and rows from ``first`` on below; return the columns.
-
-    ``text`` of a column gets the row and the width of the column. The row of the ``cursor`` is a bar.
-    """
-    shown = rows[first : first + max(0, area.height - 1)]
-    placed = place_for(rows, columns, Cells(area.x, area.width), wanted)
-    marked = None if cursor is None else cursor - first
-    draw_placed(
-        buf, area, placed, shown, style_of=style_of, cursor=marked, order=order, arrow=arrow
-    )
-    return placed
-
-
-def place_for(
-    rows: Sequence[Any],
-    columns: Sequence[Column],
-    cells: Cells,
-    wanted: Mapping[str, int] | None = None,
-) -> tuple[Placed, ...]:
+def place_for(rows: Sequence[Any], columns: Sequence[Column], area: Rect) -> tuple[Placed, ...]:
     """Place columns. Those that grow are as wide as their widest text, at most their widest size."""
     widths = {
         column.name: max(cell_width(column.title), widest(column, rows))
         for column in columns
         if len(column.sizes) > 1 and column.sizes[-1]
     }
-    return place(columns, cells, {**widths, **(wanted or {})})
+    return place(columns, Cells(area.x, area.width), widths)
 
 
-def draw_placed(
+def draw_table(
     buf: Buffer,
     area: Rect,
     placed: Sequence[Placed],
@@ -106,7 +72,10 @@ def draw_placed(
     order: str = '',
     arrow: str = '',
 ) -> None:
-    """Draw a table with all its rows in columns that have their places."""
+    """Draw headings in the first row of ``area``, and all rows below.
+
+    ``text`` of a column gets the row and the width of the column. The row of the ``cursor`` is a bar.
+    """
     draw_headings(buf, area.y, placed, order, arrow)
     for number, row in enumerate(rows):
         y = area.y + 1 + number

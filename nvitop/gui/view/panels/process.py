@@ -17,7 +17,7 @@ from nvitop.gui.render.theme import DIM, KEY, PLAIN, TAGGED, TITLE, WARNING, Rol
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
 from nvitop.gui.state.orders import is_descending
 from nvitop.gui.state.process_rows import JobKey, Line, common_words
-from nvitop.gui.view.table import draw_placed
+from nvitop.gui.view.table import draw_table
 from nvitop.gui.view.text import draw_border, draw_rule, draw_uprights
 from nvitop.sampling.types import (
     PROCESSES,
@@ -180,7 +180,7 @@ def draw_processes(
         _draw_marks(buf, y, line, listed)
         buf.hit(Rect(1, y, area.width - 2, 1), 'job' if line.is_job else 'process', line.key)
     if area.height > 1 and listed.total:
-        draw_placed(
+        draw_table(
             buf,
             area.inset(1, 1),
             placed,

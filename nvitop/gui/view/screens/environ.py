@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Sequence
 
 from nvitop.basics.masking import MASK, is_secret
 from nvitop.basics.text import counted
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
-from nvitop.gui.state.app_state import AppState, EnvironState
+from nvitop.gui.state.app_state import AppState, EnvironState, ListLayout
 from nvitop.gui.state.events import EnvironmentRead
-from nvitop.gui.state.navigation import lines_layout, shown_scroll_x
+from nvitop.gui.state.navigation import shown_scroll_x
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.text import draw_message, draw_section
+from nvitop.sampling.history import History
 
 if TYPE_CHECKING:
     from nvitop.owner.types import Layer
@@ -59,7 +60,7 @@ def owner_lines(state: AppState) -> list[tuple[str, str]]:
     return lines[: state.height // _OWNER_SHARE]
 
 
-def environ_margins(state: AppState) -> tuple[int, int]:
+def environ_margins(state: AppState, _: Sequence[object]) -> tuple[int, int]:
     owners = len(owner_lines(state))
     return (2 + owners if owners else 1), 0
 
@@ -76,15 +77,14 @@ def _source_text(layer: Layer) -> str:
     return f'{text}: {" ".join(more)}' if more else text
 
 
-def draw_environ(buf: Buffer, state: AppState) -> None:
+def draw_environ(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
     environ = state.environ
-    layout = lines_layout(state)
     title, brief = (f'Environment of {which}{environ.pid}' for which in ('process ', ''))
     owners = owner_lines(state)
     notes = [[safe(environ.user)] if environ.user else []]
     if environ.variables and not owners:
         notes.insert(0, [_summary(state)])
-    draw_screen_title(buf, state, (title, brief), notes)
+    draw_screen_title(buf, layout, (title, brief), notes)
     longest = max((cell_width(safe(text)) for text, _ in owners), default=0)
     width = max(0, min(longest, buf.width - _SOURCE_WIDTH))
     reading = environ.reading or EnvironmentRead(*environ[:2])

@@ -11,21 +11,20 @@ from nvitop.gui.model.table import CLASSIC, Column
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, TITLE
 from nvitop.gui.render.width import cell_width
-from nvitop.gui.state.actions import columns_in_order
-from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.state.help_contents import help_lines
 from nvitop.gui.state.keymap import HelpEntry
-from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.table import draw_table
+from nvitop.gui.view.table import draw_table, place_for
 from nvitop.gui.view.text import draw_message, draw_section
+from nvitop.sampling.history import History
 
 
-def draw_help(buf: Buffer, state: AppState) -> None:
-    lines, layout = help_lines(state), lines_layout(state)
+def draw_help(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
+    lines = help_lines(state)
     first = layout.shown.start
     limited = ('read-only: dim keys do nothing', 'read-only') if state.view.readonly else ()
-    draw_screen_title(buf, state, [f'nvitop {state.version}'], [limited, _cost(state)])
+    draw_screen_title(buf, layout, [f'nvitop {state.version}'], [limited, _cost(state)])
     for x, heading in _headings_above(lines, first + 1).items():
         buf.write(1 + x, 1, f'{heading} (continued)' if first else heading, TITLE)
     for line in layout.shown:
@@ -70,45 +69,45 @@ def _headings_above(lines: Sequence[Sequence[HelpEntry]], first: int) -> dict[in
     return headings
 
 
-def draw_columns(buf: Buffer, state: AppState) -> None:
-    layout, shown = lines_layout(state), state.view.columns
+def draw_columns(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
+    shown = state.view.columns
     placed = place_processes(shown, state.width, state.widths)
     with_room = {place.column.name for place in placed}
 
     def mark(name: str, _: int) -> str:
         return '[ ]' if name not in shown else '[x]' if name in with_room else '[-]'
 
-    draw_screen_title(buf, state, [f'Columns {len(shown)} of {len(COLUMNS_BY_NAME)}'])
+    draw_screen_title(buf, layout, [f'Columns {len(shown)} of {len(COLUMNS_BY_NAME)}'])
+    columns = (
+        Column('mark', '', (3,), '', mark, align='<'),
+        Column(
+            'title',
+            'COLUMN',
+            (10,),
+            '',
+            lambda name, _: COLUMNS_BY_NAME[name].title or '(type)',
+            align='<',
+        ),
+        Column(
+            'help',
+            '[x] SHOWN  [-] NO ROOM  [ ] HIDDEN',
+            (10, 0),
+            '',
+            lambda name, _: COLUMNS_BY_NAME[name].help,
+            align='<',
+        ),
+    )
     draw_table(
         buf,
-        Rect(0, 1, buf.width, layout.area.height + 1),
-        (
-            Column('mark', '', (3,), '', mark, align='<'),
-            Column(
-                'title',
-                'COLUMN',
-                (10,),
-                '',
-                lambda name, _: COLUMNS_BY_NAME[name].title or '(type)',
-                align='<',
-            ),
-            Column(
-                'help',
-                '[x] SHOWN  [-] NO ROOM  [ ] HIDDEN',
-                (10, 0),
-                '',
-                lambda name, _: COLUMNS_BY_NAME[name].help,
-                align='<',
-            ),
-        ),
-        columns_in_order(state),
+        layout.with_headings,
+        place_for(layout.lines, columns, layout.area),
+        layout.shown_lines,
         style_of=lambda name: PLAIN if name in shown else DIM,
-        first=layout.scroll_y,
-        cursor=layout.line,
+        cursor=layout.cursor,
     )
     y = layout.area.bottom
     if y < buf.height and layout.line is not None:
-        meaning = COLUMNS_BY_NAME[columns_in_order(state)[layout.line]].help
+        meaning = COLUMNS_BY_NAME[layout.lines[layout.line]].help
         draw_section(buf, y, '')
         draw_message(buf, Rect(0, y + 1, buf.width, buf.height - 1 - y), meaning)
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from nvitop.gui.model.table import Item
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import DIM, Role, Style
-from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.state.lists import panel_rows
-from nvitop.gui.state.navigation import hidden_by_filter, lines_layout, shown_scroll_x
+from nvitop.gui.state.navigation import hidden_by_filter, shown_scroll_x
 from nvitop.gui.state.process_rows import job_key
 from nvitop.gui.view.charts import ruler_of
 from nvitop.gui.view.first_line import crumbs, draw_first_line
@@ -24,9 +24,9 @@ _FOREIGN = ('another PID namespace: run with --pid=host', 'run with --pid=host')
 _VALUES = (Role.UTILIZATION, Role.MEMORY, Role.OTHER, Role.HELD)
 
 
-def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
+def draw_main_screen(buf: Buffer, state: AppState, layout: ListLayout, history: History) -> None:
     sample, main = state.shown_sample, state.main
-    heights, layout = panel_rows(state), lines_layout(state)
+    heights = panel_rows(state)
     page = (
         f'GPU {heights.folded.rows[0].device.key.label}'
         if main.shows_page and heights.folded.rows

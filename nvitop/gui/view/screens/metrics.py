@@ -15,7 +15,7 @@ from nvitop.gui.model.device_rows import devices_without_list
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import Role, Style
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
-from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.view.charts import MetricLine, draw_ruler, draw_series, history_x, ruler_of
 from nvitop.gui.view.device_histories import device_line
 from nvitop.gui.view.hints import draw_screen_title
@@ -34,7 +34,7 @@ _NAME_WIDTH = 24
 _UTILIZATION, _MEMORY, _OTHER = Style(Role.UTILIZATION), Style(Role.MEMORY), Style(Role.OTHER)
 
 
-def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
+def draw_metrics(buf: Buffer, state: AppState, layout: ListLayout, history: History) -> None:
     """Draw the screen: facts, and a line for each metric."""
     key = state.metrics
     if key is None:
@@ -44,7 +44,7 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
     title = f'{key.pid} on GPU {key.device.label}'
     name = None if device is None else device.info.name
     notes = [] if name is None else [[fmt.format_device_name(name, _NAME_WIDTH)]]
-    draw_screen_title(buf, state, [f'Process {title}', title], notes)
+    draw_screen_title(buf, layout, [f'Process {title}', title], notes)
     y = 1
     if process is None:
         text = clip(_why_missing(state, key, device), buf.width - 2)

@@ -16,14 +16,12 @@ from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, safe, wrap
-from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lists import listed_problems
-from nvitop.gui.state.navigation import lines_layout
+from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.state.problems import ProblemCount
 from nvitop.gui.view.charts import ruler_of
 from nvitop.gui.view.device_histories import draw_histories
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.table import draw_table
+from nvitop.gui.view.table import draw_table, place_for
 from nvitop.gui.view.text import draw_facts, draw_message, draw_section, severity_sign
 from nvitop.health.types import value_words
 from nvitop.sampling.history import History
@@ -41,16 +39,13 @@ _DETAIL, _WITH_DETAIL = 2, 20
 _LABEL = 11
 
 
-def detail_height(state: AppState) -> int:
+def detail_height(state: AppState, lines: Sequence[ProblemCount]) -> int:
     """Return the rows that the cards leave, and at least those of the processes."""
     least, free = _least_detail(state), state.height - 1
-    lines = listed_problems(state)
-    height_of = card_heights(state, lines)
-    for line in lines:
-        free -= height_of(line)
-        if free <= least:
-            return least
-    return free if lines else 0
+    if len(lines) < free - least:  # a card has at least one row
+        free -= sum(map(card_heights(state, lines), lines))
+        return max(least, free) if lines else 0
+    return least
 
 
 def _least_detail(state: AppState) -> int:
@@ -87,11 +82,10 @@ def _severity(line: ProblemCount) -> tuple[str, str, Style]:
     return sign, severity if line.severity or severity == 'warning' else 'failed', style
 
 
-def draw_problems(buf: Buffer, state: AppState, history: History) -> None:
+def draw_problems(buf: Buffer, state: AppState, layout: ListLayout, history: History) -> None:
     """Draw the screen: a card for each problem, and more about the selected one."""
-    layout = lines_layout(state)
     lines, cursor = layout.lines, layout.line
-    draw_screen_title(buf, state, [_title(lines), 'Problems'])
+    draw_screen_title(buf, layout, [_title(lines), 'Problems'])
     subject = _subject_width(state, lines)
     bottom = layout.area.bottom
     if not lines or cursor is None or not _draw_detail(buf, bottom, lines[cursor], state, history):
@@ -208,19 +202,17 @@ EVENT_COLUMNS = (
 )
 
 
-def draw_events(buf: Buffer, state: AppState) -> None:
-    layout = lines_layout(state)
-    draw_screen_title(buf, state, ['Events'])
+def draw_events(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
+    draw_screen_title(buf, layout, ['Events'])
     draw_table(
         buf,
-        Rect(0, 1, buf.width, layout.area.height + 1),
-        EVENT_COLUMNS,
-        state.events,
+        layout.with_headings,
+        place_for(layout.lines, EVENT_COLUMNS, layout.area),
+        layout.shown_lines,
         style_of=lambda event: (
             DIM if event.kind in _RECORDER else WARNING if event.kind in _BAD else PLAIN
         ),
-        first=layout.scroll_y,
-        cursor=layout.line,
+        cursor=layout.cursor,
     )
-    if not state.events:
+    if not layout.lines:
         draw_message(buf, layout.area, 'No events', DIM)

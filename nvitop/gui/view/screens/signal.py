@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from nvitop.gui.model.format import brief_commands, devices_text
 from nvitop.gui.model.table import Column
-from nvitop.gui.render.buffer import Buffer, Cells, Rect
+from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, TITLE, Role, Style
 from nvitop.gui.render.width import safe
-from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.state.dialog import (
     SIGNAL_KEYS,
     SIGNALS,
@@ -17,9 +17,9 @@ from nvitop.gui.state.dialog import (
     noted_command,
     question,
 )
-from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.table import draw_placed, place_for
+from nvitop.gui.view.table import draw_table, place_for
+from nvitop.sampling.history import History
 
 # fmt: off
 #: Columns of the targets.
@@ -32,13 +32,13 @@ _COLUMNS = (
 # fmt: on
 
 
-def draw_signal(buf: Buffer, state: AppState) -> None:
+def draw_signal(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
     """Draw the screen. Signals are dim until a key can confirm."""
     dialog = state.dialog
     assert dialog is not None
     count = len(dialog.targets)
     which = ['this process'] if count == 1 else [f'these {count} processes', f'{count} processes']
-    draw_screen_title(buf, state, [f'Send a signal to {targets}' for targets in which])
+    draw_screen_title(buf, layout, [f'Send a signal to {targets}' for targets in which])
     keys = [state.keymap.instead_of(state.screen, SIGNAL_KEYS[signal]) for signal in SIGNALS]
     names = [
         name if key in name[len('SIG') :] else f'{name} ({key})' for name, key in zip(SIGNALS, keys)
@@ -62,19 +62,17 @@ def draw_signal(buf: Buffer, state: AppState) -> None:
         x += width + 1
     for y, note in enumerate(note_lines(state), 2):
         buf.write(1, y, note, TITLE)
-    layout = lines_layout(state)
-    area = Rect(0, layout.area.y - 1, buf.width, layout.area.height + 1)
-    shown = dialog.targets[layout.shown.start : layout.shown.stop]
+    area, shown = layout.with_headings, layout.shown_lines
     notes = question(state, dialog)[1][layout.shown.start : layout.shown.stop]
-    placed = place_for(dialog.targets, _COLUMNS, Cells(0, buf.width))
+    placed = place_for(layout.lines, _COLUMNS, area)
     texts = [noted_command(target, note) for target, note in zip(shown, notes)]
     commands = brief_commands(texts, placed[-1].width)
-    draw_placed(
+    draw_table(
         buf,
         area,
         placed,
         [target._replace(command=text) for target, text in zip(shown, commands)],
-        cursor=None if layout.line is None else layout.line - layout.scroll_y,
+        cursor=layout.cursor,
     )
     for y, text in enumerate(command_lines(state), layout.row_of(layout.shown.stop) + 1):
         buf.write(1, y, text, DIM)

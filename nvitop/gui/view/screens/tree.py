@@ -8,38 +8,38 @@ from typing import Sequence
 from nvitop.gui.model.columns import command_text
 from nvitop.gui.model.format import brief_commands
 from nvitop.gui.model.table import Placed
-from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import DIM, PLAIN, TAGGED
 from nvitop.gui.render.width import clip_scrolled
-from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.state.lists import tree_columns
-from nvitop.gui.state.navigation import lines_layout, shown_scroll_x
+from nvitop.gui.state.navigation import shown_scroll_x
 from nvitop.gui.state.process_rows import TreeRow
 from nvitop.gui.state.tags import tree_tags
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.panels.process import TAG, empty_message, limits_of, row_style, unknown_note
-from nvitop.gui.view.table import draw_placed
+from nvitop.gui.view.table import draw_table
 from nvitop.gui.view.text import BORDER, draw_message
+from nvitop.sampling.history import History
 
 #: Minimum width of a command that is shortened.
 _BRIEF = 10
 
 
-def draw_tree(buf: Buffer, state: AppState) -> None:
-    rows, layout, tagged = state.tree_rows, lines_layout(state), tree_tags(state)
-    placed = tree_columns(state)
-    draw_screen_title(buf, state, _titles(state, rows), (unknown_note(state.shown_sample),))
-    shown = _drawn_rows(rows[layout.scroll_y : layout.shown.stop], placed, shown_scroll_x(state))
+def draw_tree(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
+    rows, tagged, placed = state.tree_rows, tree_tags(state), tree_columns(state)
+    draw_screen_title(buf, layout, _titles(state, rows), (unknown_note(state.shown_sample),))
+    shown = _drawn_rows(layout.shown_lines, placed, shown_scroll_x(state))
     for y, row in enumerate(shown, layout.area.y):
         if row.key in tagged:
             buf.write(0, y, TAG, TAGGED)
-    draw_placed(
+    draw_table(
         buf,
-        Rect(0, layout.area.y - 1, buf.width, layout.area.height + 1),
+        layout.with_headings,
         placed,
         shown,
         style_of=lambda row: row_style(row.process, is_tagged=row.key in tagged),
-        cursor=None if layout.line is None else layout.line - layout.scroll_y,
+        cursor=layout.cursor,
     )
     if not rows:
         draw_message(buf, layout.area, _empty_message(state), DIM)

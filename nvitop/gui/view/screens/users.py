@@ -15,11 +15,10 @@ from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.format import devices_text, join_labels
 from nvitop.gui.model.table import Column, Content
-from nvitop.gui.render.buffer import Buffer, Cells, Rect
+from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, HEADING, IDLE, OWN, PLAIN, WARNING, Role, Style
-from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lists import list_sort, listed_users, order_arrow
-from nvitop.gui.state.navigation import lines_layout
+from nvitop.gui.state.app_state import AppState, ListLayout
+from nvitop.gui.state.lists import list_sort, order_arrow
 from nvitop.gui.state.process_rows import Group, Line
 from nvitop.gui.view.charts import ruler_of
 from nvitop.gui.view.device_histories import draw_histories
@@ -31,7 +30,7 @@ from nvitop.gui.view.panels.process import (
     limits_of,
     unknown_note,
 )
-from nvitop.gui.view.table import draw_cell, draw_placed, draw_table, place_for, plain_text, widest
+from nvitop.gui.view.table import draw_cell, draw_table, place_for, plain_text, widest
 from nvitop.gui.view.text import draw_message, draw_section
 from nvitop.health.states import HELD_SECONDS, IDLE_RULE, WASTED_BYTES
 from nvitop.sampling.history import History
@@ -111,17 +110,15 @@ USER_COLUMNS: tuple[Column, ...] = (
 # fmt: on
 
 
-def detail_height(state: AppState) -> int:
-    """Return the number of rows of the detail of the selected user, with the line above it."""
-    count = len(listed_users(state))
+def detail_height(state: AppState, count: int) -> int:
+    """Return the number of rows of the detail of the selected one of these users, with the line above it."""
     rest = state.height - 3 - count  # title, headings, and the row of free GPUs
     return max(state.height // 3, rest) if count and state.height >= 14 else 0
 
 
-def draw_users(buf: Buffer, state: AppState, history: History) -> None:
-    layout = lines_layout(state)
+def draw_users(buf: Buffer, state: AppState, layout: ListLayout, history: History) -> None:
     users, cursor = layout.lines, layout.line
-    _draw_title(buf, state, len(users))
+    _draw_title(buf, state, layout)
     if not users:
         total = len(state.shown_sample.processes) if state.shown_sample.sequence else None
         draw_message(
@@ -130,13 +127,14 @@ def draw_users(buf: Buffer, state: AppState, history: History) -> None:
         return
     devices = [row for row in state.devices if not row.is_divided]
     columns = _columns(state, users, devices, buf.width)
-    placed = draw_table(
+    area = layout.with_headings
+    placed = place_for(users, columns, area)
+    draw_table(
         buf,
-        Rect(0, 1, buf.width, layout.area.height + 1),
-        columns,
-        users,
-        first=layout.scroll_y,
-        cursor=cursor,
+        area,
+        placed,
+        layout.shown_lines,
+        cursor=layout.cursor,
         order=list_sort(state, Screen.USERS).order,
         arrow=order_arrow(state, Screen.USERS),
     )
@@ -242,9 +240,9 @@ def _draw_detail(
     names = [name for name in _DETAILS if is_shown.get(name, True)]
     columns = [COLUMNS_BY_NAME[name]._replace(order='') for name in names]
     columns[0] = columns[0]._replace(sizes=(4,))  # begins where the names of users do
-    placed = place_for(lines, columns, Cells(table.x, table.width))
+    placed = place_for(lines, columns, table)
     lines = drawn_lines(lines, placed, state.shown_sample, ProcessView())
-    draw_placed(buf, table, placed, lines)
+    draw_table(buf, table, placed, lines)
     if not graphs:
         return
     where = devices_text([device.key for device in shown[:graphs]])
@@ -253,7 +251,8 @@ def _draw_detail(
     draw_histories(buf, inside, shown[:graphs], ruler_of(state, history))
 
 
-def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
+def _draw_title(buf: Buffer, state: AppState, layout: ListLayout) -> None:
+    users = layout.length
     word = 'Job' if state.sums_by_owner else 'User'
     title = f'{word}s {users}' if users else f'{word}s'
     silent = sum(process.gpu_memory_bytes is None for process in state.rows)
@@ -263,5 +262,8 @@ def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
         since = fmt.format_moment(state.gpu_times_since, state.timestamp)
         hours = (f'GPU-hours since {since}' if state.gpu_times_since else 'GPU-hours of this day',)
     draw_screen_title(
-        buf, state, (title,), (hours, unknown_note(state.shown_sample), (memory,) if silent else ())
+        buf,
+        layout,
+        (title,),
+        (hours, unknown_note(state.shown_sample), (memory,) if silent else ()),
     )
