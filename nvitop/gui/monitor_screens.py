@@ -112,7 +112,7 @@ def _long_variables(state: AppState) -> tuple[list[str], int]:
 
 def _prepare_tree(before: AppState, state: AppState) -> Result:
     selected = before.selected
-    key = None if selected is None else (selected.pid, selected.start_time)
+    key = None if selected is None else selected.identity
     return state.at(ListPosition(key)), ()
 
 

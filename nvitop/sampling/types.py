@@ -85,6 +85,11 @@ class ProcessKey(NamedTuple):
     start_time: float
     device: DeviceKey
 
+    @property
+    def identity(self) -> tuple[int, float]:
+        """PID and start time, the same on all devices."""
+        return self.pid, self.start_time
+
 
 class DeviceInfo(NamedTuple):
     """Properties of a device that never change (tier *static*)."""
@@ -330,6 +335,11 @@ class HostProcessSample(NamedTuple):
     memory_percent: float | None = None
     running_time_seconds: float | None = None
     name: str | None = None
+
+    @property
+    def identity(self) -> tuple[int, float]:
+        """PID and start time."""
+        return self.pid, self.start_time
 
 
 class NetworkSample(NamedTuple):

@@ -54,16 +54,16 @@ def signal_targets(state: AppState) -> tuple[SignalTarget, ...]:
         tagged, tagged_hosts = tagged & {state.metrics}, frozenset()
     for process in state.shown_sample.processes if tagged else ():
         if process.key in tagged:
-            targets.setdefault(process.key[:2], _target(process, state))
+            targets.setdefault(process.key.identity, _target(process, state))
     for host in state.shown_sample.host_processes if tagged_hosts else ():
-        if (host.pid, host.start_time) in tagged_hosts:
-            targets.setdefault((host.pid, host.start_time), _target(host, state))
+        if host.identity in tagged_hosts:
+            targets.setdefault(host.identity, _target(host, state))
     if targets or tagged:
         return tuple(targets.values())
     for selected in navigation.selected_processes(state):
         if selected.is_own:
             target = _target(selected, state)
-            targets.setdefault(target.key[:2], target)
+            targets.setdefault(target.key.identity, target)
     return tuple(targets.values())
 
 
@@ -104,12 +104,12 @@ def tagged_unseen(state: AppState, targets: Iterable[SignalTarget]) -> tuple[int
     """Return the number of tagged processes that are neither listed nor targets, and why."""
     if state.listing is Screen.METRICS:
         return 0, ''
-    others = {target.key[:2] for target in targets}
+    others = {target.key.identity for target in targets}
     listed = {process.key for process in state.shown_sample.processes}
-    unseen = [key for key in state.main.tagged - listed if key[:2] not in others]
+    unseen = [key for key in state.main.tagged - listed if key.identity not in others]
     devices = unknown_among((key.device for key in unseen), state.shown_sample)
     where = f'not readable on {devices_text(devices)}' if devices else 'not listed'
-    return len({key[:2] for key in unseen}), where
+    return len({key.identity for key in unseen}), where
 
 
 def notes_on(state: AppState, targets: Iterable[SignalTarget]) -> tuple[str, ...]:
@@ -119,26 +119,28 @@ def notes_on(state: AppState, targets: Iterable[SignalTarget]) -> tuple[str, ...
     A target that is not may have exited, or stopped using the GPU.
     """
     sample = state.sample
-    statuses = [
-        ((process.pid, process.start_time), process.status) for process in sample.host_processes
-    ]
-    statuses += [(process.key[:2], process.status) for process in sample.processes]
+    statuses = [(process.identity, process.status) for process in sample.host_processes]
+    statuses += [(process.key.identity, process.status) for process in sample.processes]
     listed = {place for place, _ in statuses}
     zombies = {place for place, status in statuses if status == 'zombie'}
     in_tree = state.listing is Screen.TREE
-    seen = {row.key for row in state.tree_rows} if in_tree else {row.key[:2] for row in state.rows}
+    seen = (
+        {row.key for row in state.tree_rows}
+        if in_tree
+        else {row.key.identity for row in state.rows}
+    )
 
     def note(target: SignalTarget) -> str:
         is_measured = bool(sample.host_processes) or target.key.device != NO_DEVICE
-        if is_measured and target.key[:2] not in listed:
+        if is_measured and target.key.identity not in listed:
             return 'no longer listed'
-        if target.key[:2] in zombies:
+        if target.key.identity in zombies:
             return 'zombie'
         if target.key.pid == 1:
             return 'first process of the system'
         if target.key.pid in sample.host.own_ancestry:
             return 'ancestor of nvitop'
-        return 'hidden' if state.query and target.key[:2] not in seen else ''
+        return 'hidden' if state.query and target.key.identity not in seen else ''
 
     return tuple(map(note, targets))
 
@@ -149,7 +151,7 @@ def _target(process: ProcessSample | HostProcessSample, state: AppState) -> Sign
     else:
         key = ProcessKey(process.pid, process.start_time, NO_DEVICE)
         parent = next(
-            (p.parent for p in state.shown_sample.processes if p.key[:2] == key[:2]), None
+            (p.parent for p in state.shown_sample.processes if p.key.identity == key.identity), None
         )
         if parent is None and process.status == 'zombie':
             above = [p for p in state.shown_sample.host_processes if p.pid == process.parent_pid]
@@ -158,7 +160,9 @@ def _target(process: ProcessSample | HostProcessSample, state: AppState) -> Sign
                 parent = ParentProcess(p.pid, p.start_time, p.name, p.username, is_own)
     name = process.name
     command = process.command or special_command(process.status, name) or name or ''
-    devices = tuple(p.key.device for p in state.shown_sample.processes if p.key[:2] == key[:2])
+    devices = tuple(
+        p.key.device for p in state.shown_sample.processes if p.key.identity == key.identity
+    )
     return SignalTarget(key, process.username or 'unknown user', command, parent, devices)
 
 

@@ -127,7 +127,7 @@ def _list(state: AppState) -> AppState:
             main = main._replace(tagged=(main.tagged & alive) | kept)
     # The first samples after the tree was opened may not have host processes yet.
     if state.screen is Screen.TREE and state.shown_sample.host_processes:
-        present = {(p.pid, p.start_time) for p in state.shown_sample.host_processes}
+        present = {p.identity for p in state.shown_sample.host_processes}
         state = _drop_selection(state, Screen.TREE, present)
         state = state._replace(tagged_hosts=state.tagged_hosts & present)
     tree_rows = list_tree(state)
@@ -232,12 +232,12 @@ def list_tree(state: AppState) -> tuple[process_rows.TreeRow, ...]:
             if process_filter.is_listed(row, wanted)
             and (device is None or is_on(row.key.device, device))
         )
-        listed = {row.key[:2] for row in rows}
+        listed = {row.key.identity for row in rows}
         listed_pids = {pid for pid, _ in listed}
         processes = _with_ancestors(
             processes,
             lambda process: (
-                (process.pid, process.start_time) in listed
+                process.identity in listed
                 or (process.parent_pid in listed_pids and not process.devices)
             ),
         )
@@ -269,7 +269,7 @@ def uses_of_devices(state: AppState) -> process_filter.Uses:
     """Return all processes on devices, filtered or not, by PID and start time."""
     uses: dict[tuple[int, float], list[ProcessSample]] = {}
     for row in state.shown_sample.processes:
-        uses.setdefault((row.key.pid, row.key.start_time), []).append(row)
+        uses.setdefault(row.key.identity, []).append(row)
     return uses
 
 

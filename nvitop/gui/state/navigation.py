@@ -99,8 +99,8 @@ def selected_key(state: AppState) -> tuple[int, float] | None:
     if state.screen is Screen.TREE:
         return cast('tuple[int, float] | None', state.position.key)
     if state.screen is Screen.METRICS and state.metrics is not None:
-        return state.metrics[:2]
-    return None if state.selected is None else state.selected[:2]
+        return state.metrics.identity
+    return None if state.selected is None else state.selected.identity
 
 
 def selected_process(state: AppState) -> ProcessSample | HostProcessSample | None:
@@ -345,7 +345,7 @@ def go_back(state: AppState) -> Result:
     state = state._replace(screen=screen, behind=tuple(behind), dialog=None)
     if selected is None or selected == (state.selected or ())[:2]:
         return state, effects
-    keys = [row.key for row in state.rows if row.key[:2] == selected]
+    keys = [row.key for row in state.rows if row.key.identity == selected]
     return (select_key(state, keys[0]) if keys else deselect(state)), ()
 
 

@@ -96,7 +96,7 @@ def matches_host_process(process: HostProcessSample, query: Query, uses: Uses) -
         name=process.name,
         command=process.command,
     )
-    rows = uses.get((process.pid, process.start_time), ())
+    rows = uses.get(process.identity, ())
     return any(matches(row, query) for row in (*rows, alone))
 
 

@@ -12,7 +12,7 @@ from nvitop.sampling.types import ProcessSample
 
 
 def tree_tags(state: AppState) -> frozenset[tuple[int, float]]:
-    return state.tagged_hosts | {key[:2] for key in state.main.tagged}
+    return state.tagged_hosts | {key.identity for key in state.main.tagged}
 
 
 def _toggle_tag(state: AppState) -> AppState:
@@ -41,14 +41,14 @@ def tag_subtree(state: AppState) -> Result:
 def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:
     """Tag processes of the tree on all their devices; untag them if all are tagged."""
     on_devices = frozenset(
-        process.key for process in state.shown_sample.processes if process.key[:2] in keys
+        process.key for process in state.shown_sample.processes if process.key.identity in keys
     )
     if keys <= tree_tags(state):
         main = state.main.tagged - on_devices
         hosts = state.tagged_hosts - keys
     else:
         main = state.main.tagged | on_devices
-        hosts = state.tagged_hosts | (keys - {key[:2] for key in on_devices})
+        hosts = state.tagged_hosts | (keys - {key.identity for key in on_devices})
     return state._replace(main=state.main._replace(tagged=main), tagged_hosts=hosts)
 
 
