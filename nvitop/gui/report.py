@@ -161,8 +161,8 @@ def _fit_to_height(
 ) -> tuple[list[Pieces], tuple[Line, ...]]:
     """Return the lines of findings and of processes for a number of lines.
 
-    Each finding and each job has one. Those that remain are for whole findings, then for the processes
-    of jobs, the first ones first. If there are too few, the report scrolls, and findings are whole.
+    Each finding and each job has one. Those that remain are for whole findings, the first ones first,
+    then for the processes of jobs. If there are too few, the report scrolls, and findings are whole.
     """
     spare = room - len(blocks) - len(found)
     scrolls = spare < 0
@@ -171,12 +171,7 @@ def _fit_to_height(
         chosen = whole if scrolls or len(whole) - 1 <= spare else brief
         notes += chosen
         spare -= len(chosen) - 1
-    lines: list[Line] = []
-    for block in blocks:
-        shown = fold([block], 1 + spare)
-        lines += shown
-        spare -= len(shown) - 1
-    return notes, tuple(lines)
+    return notes, fold(blocks, len(blocks) + spare)
 
 
 def _columns(

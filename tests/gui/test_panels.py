@@ -20,7 +20,7 @@ from nvitop.gui.model.main_rows import lines_of as lines_of_row
 from nvitop.gui.model.table import Item, fit, place
 from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import Buffer, Cells, Rect
-from nvitop.gui.render.theme import PLAIN, Role, Style
+from nvitop.gui.render.theme import PLAIN, WARNING, Role, Style
 from nvitop.gui.state.app_state import AppState, ListPosition
 from nvitop.gui.state.events import Resized
 from nvitop.gui.state.lists import panel_rows, process_lines, relist
@@ -469,6 +469,39 @@ def test_environment_needs_one_process_of_a_job() -> None:
     assert state.screen is Screen.MAIN
     assert state.notices[-1].text == 'Select one of its processes'
     assert pressed(state, 'Down', 'e').environ.pid == 100
+
+
+def test_jobs_unfold_as_far_as_there_is_room_those_with_idle_memory_first() -> None:
+    device = gpu(0, 'A')
+    sizes = ((1, 'ann', 0.0, 9), (2, 'ann', 0.0, 9), (3, 'bob', 0.0, 9), (4, 'bob', 7200.0, 1))
+    rows = [
+        process(
+            device,
+            pid,
+            'x',
+            username=name,
+            owner=Owner(),
+            gpu_idle_seconds=idle,
+            gpu_memory_bytes=count * GiB,
+        )
+        for pid, name, idle, count in sizes
+    ]
+    sample = machine(device, processes=tuple(rows))
+    for room, shown in ((2, [0, 0]), (3, [0, 0]), (4, [0, 2]), (5, [0, 2]), (6, [2, 2])):
+        lines = fold(group_by_job(sample.processes, Sort()), room)
+        names = [line.process.username for line in lines if not line.is_job]
+        assert [names.count('ann'), names.count('bob')] == shown
+    folded = process_panel(sample, room=3)
+    assert style_of(folded, '10.0') == style_of(folded, '2h') == WARNING
+    assert style_of(process_panel(sample, room=6), '10.0') == PLAIN
+    # What the user folded or unfolded stays when another job starts.
+    state = pressed(state_on(sample, 80, 40, view=ViewState()), 'Down', 'Enter')
+    others = tuple(process(device, pid, 'x', username=f'u{pid}') for pid in range(10, 90))
+    for processes in (sample.processes, (*sample.processes, *others)):
+        state = arrived(state, sample._replace(processes=processes))
+        assert [line[:2] for line in lines_of(state) if ' ann ' in line and 'procs' in line] == [
+            '│▸'
+        ]
 
 
 def test_selected_process_of_a_job_that_is_folded_for_want_of_room_selects_the_job() -> None:

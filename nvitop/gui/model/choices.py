@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
 from nvitop.basics.metrics import METRICS, Metric, metrics_of_tier
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
@@ -101,8 +101,8 @@ class MainState(NamedTuple):
     """State of the main screen."""
 
     filter: ProcessFilter = ProcessFilter()
-    #: Jobs that the user folded or unfolded.
-    turned: frozenset[tuple[str, str]] = frozenset()
+    #: Whether the user folded a job, where they did either.
+    folded: Mapping[tuple[str, str], bool] = {}
     #: The device that the user chose: only its processes are listed, and graphs show it.
     selected_device: DeviceKey | None = None
     #: Whether its page is shown: this device only, with its details.

@@ -104,11 +104,11 @@ def _list(state: AppState) -> AppState:
     main, processes = state.main, state.shown_sample.processes
     jobs = (
         {process_rows.job_key(process) for process in processes}
-        if main.turned or state.job
+        if main.folded or state.job
         else set()
     )
-    if not main.turned <= jobs:
-        main = main._replace(turned=main.turned & jobs)
+    if not main.folded.keys() <= jobs:
+        main = main._replace(folded={job: main.folded[job] for job in main.folded.keys() & jobs})
     if main.selected_device not in (None, *(device.key for device in state.shown_sample.devices)):
         main = main._replace(selected_device=None, shows_page=False)
     state = state._replace(main=main)
@@ -212,7 +212,7 @@ def process_lines(state: AppState) -> tuple[process_rows.Line, ...]:
     """Return the lines of the process panel: jobs with their processes as far as there is room."""
     if state.view.flat:
         return tuple(process_rows.Line(process) for process in state.rows)
-    return process_rows.fold(state.blocks, panel_rows(state).listed, state.main.turned)
+    return process_rows.fold(state.blocks, panel_rows(state).listed, state.main.folded)
 
 
 def list_tree(state: AppState) -> tuple[process_rows.TreeRow, ...]:

@@ -12,7 +12,7 @@ from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state import lists
 from nvitop.gui.state.app_state import AppState, ListLayout, ListPosition, Result, refuse
 from nvitop.gui.state.events import MousePressed, MouseScrolled, Quit, RingBell, Travel
-from nvitop.gui.state.process_rows import job_key
+from nvitop.gui.state.process_rows import JobKey, job_key
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 
 
@@ -140,17 +140,23 @@ def select_key(state: AppState, key: ProcessKey) -> AppState:
     state = state.at(position._replace(key=key), Screen.MAIN)
     if any(line.key == key for line in lists.process_lines(state)):
         return state
-    turned = state.main.turned ^ {job_key(row)}
-    return state._replace(main=state.main._replace(turned=turned))
+    return with_job(state, job_key(row), is_folded=False)
 
 
 def turn_job(state: AppState) -> Result:
     index = current_line(state)
-    job = None if index is None else lists.process_lines(state)[index].job
+    lines = lists.process_lines(state)
+    job = None if index is None else lines[index].job
     if job is None:
         return refuse(state, 'This process is the only one of its job')
-    state = state._replace(main=state.main._replace(turned=state.main.turned ^ {job.key}))
+    is_folded = next(line.is_folded for line in lines if line.is_job and line.key == job.key)
+    state = with_job(state, job.key, is_folded=not is_folded)
     return state.at(state.position._replace(key=job.key)), ()
+
+
+def with_job(state: AppState, job: JobKey, *, is_folded: bool) -> AppState:
+    main = state.main._replace(folded={**state.main.folded, job: is_folded})
+    return state._replace(main=main)
 
 
 def select_folded(state: AppState) -> AppState:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Collection, Iterable, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Collection, Iterable, Mapping, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.columns import column_widths
@@ -231,21 +231,42 @@ def group_by_job(processes: Sequence[ProcessSample], sort: Sort) -> tuple[tuple[
 
 
 def fold(
-    blocks: Sequence[Sequence[Line]], room: int, turned: Collection[JobKey] = ()
+    blocks: Sequence[Sequence[Line]], room: int, chosen: Mapping[JobKey, bool] = {}
 ) -> tuple[Line, ...]:
-    """Return the lines of jobs: unfolded if all fit into ``room``, else folded.
+    """Return the lines of jobs: unfolded if they fit into ``room``, those with idle memory first.
 
-    ``turned`` are the jobs that the user folded or unfolded against that.
+    ``chosen`` is whether the user folded a job, where they did either.
     """
-    is_folded = sum(map(len, blocks)) > room
+    spare = room - len(blocks)
+    unfolded = set()
+    for block in sorted(blocks, key=lambda block: not _has_idle_memory(block[0].job)):
+        if len(block) - 1 <= spare:
+            spare -= len(block) - 1
+            unfolded.add(block[0].key)
     lines: list[Line] = []
     for block in blocks:
         first = block[0]
-        if first.is_job and (is_folded != (first.key in turned)):
-            lines.append(first._replace(is_folded=True))
+        if first.job is not None and chosen.get(first.job.key, first.key not in unfolded):
+            lines.append(_folded(first))
         else:
             lines.extend(block)
     return tuple(lines)
+
+
+def _has_idle_memory(job: Group | None) -> bool:
+    return job is not None and (job.idle_memory_bytes or 0) >= WASTED_BYTES
+
+
+def _folded(line: Line) -> Line:
+    """Return the line of a job that hides its processes: as idle as the one that is idle longest."""
+    total = line.process
+    if _has_idle_memory(line.job):
+        idle = filter(is_idle_holder, line.processes)
+        longest = max(idle, key=lambda process: process.gpu_idle_seconds or 0)
+        total = total._replace(
+            gpu_idle_seconds=longest.gpu_idle_seconds, is_idle_longer=longest.is_idle_longer
+        )
+    return line._replace(process=total, is_folded=True)
 
 
 #: Values of a job: means over devices of the sum over its processes, and sums over its processes.
