@@ -23,7 +23,7 @@ from nvitop.gui.render.theme import ANY_BACKGROUND, DIM, PLAIN, TITLE, Pieces, r
 from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.orders import list_processes
 from nvitop.gui.state.problems import count_problems, problem_lines
-from nvitop.gui.state.process_rows import Line, fold, group_by_job, list_widths
+from nvitop.gui.state.process_rows import Line, fold, group_by_job, job_count, list_widths
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView
@@ -144,6 +144,7 @@ def draw_report(
         columns=_columns(view, processes, has_owners=bool(widths['owner'])),
         widths=widths,
         total=len(sample.processes) if sample.sequence else None,
+        jobs=0 if is_flat else job_count(blocks),
         processes=len(processes),
         limits=Limits(wanted),
         is_report=True,

@@ -399,7 +399,7 @@ def _memory(case: Case) -> Iterator[Finding]:
         yield case.finding('sram_errors', 'critical', 'too many SRAM errors', evidence, _REPLACE)
     if device.remapped_rows_pending:
         evidence = 'a memory row will be remapped at the next reset'
-        action = 'Reset it when convenient (nvidia-smi --gpu-reset -i {index}). '
+        action = 'Reset it when convenient: nvidia-smi --gpu-reset -i {index}. '
         action += 'Running work is not affected'
         yield case.finding('remap_pending', 'warning', 'pending row remapping', evidence, action)
     yield from _retired_pages(case)

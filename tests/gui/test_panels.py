@@ -338,7 +338,7 @@ def test_problem_others_and_advice_are_below_the_job_and_not_below_the_bar() -> 
         assert power.startswith('at its power limit ')
         assert problem.startswith('pending row remapping ')
         text = ' '.join(line.strip('│ ') for line in drawn[lines + 3 :])
-        assert lines < 3 or 'reset -i 1)' in text
+        assert lines < 3 or 'reset -i 1' in text
         assert lines < 6 or 'Running work is not affected' in text
         assert lines < 6 or drawn[lines + 6][job:].startswith('also ann 2.0 GiB ')
         assert lines < 4 or not drawn[-1].strip('│ ')

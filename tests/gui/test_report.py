@@ -81,6 +81,7 @@ def test_spare_lines_are_for_whole_findings_and_then_for_the_processes_of_jobs()
     rows = [process(gpus[0], pid, f'train --rank {pid}', owner=owner) for pid in (7, 8, 9)]
     sample = machine(*gpus, processes=tuple(rows))
     whole = report(sample, 80)
+    assert any('─ Processes: 3 in 1 job ─' in line for line in whole)
     assert whole[-1].strip() == 'kernel log'
     folded = [*whole[:9], *whole[12:]]
     brief = [*whole[:9], *whole[12:-2], ' critical  GPU 1: needs recovery. See the kernel log']
@@ -97,10 +98,11 @@ def test_spare_lines_are_for_whole_findings_and_then_for_the_processes_of_jobs()
 
 
 def test_brief_finding_has_advice_only_as_whole_sentences() -> None:
-    action = 'Stop it; reset it. Then run: nvidia-smi -i 5'
+    action = 'Stop it; reset it: nvidia-smi -i 5. If it lasts, reboot'
     for room, text in (
-        (60, 'hot. Stop it; reset it. Then run: nvidia-smi -i 5'),
-        (40, 'hot. Stop it; reset it'),
+        (60, 'hot. Stop it; reset it: nvidia-smi -i 5. If it lasts, reboot'),
+        (40, 'hot. Stop it; reset it: nvidia-smi -i 5'),
+        (30, 'hot. Stop it; reset it'),
         (20, 'hot. Stop it'),
         (11, 'hot: 91°C'),
         (8, 'hot: 9..'),

@@ -230,6 +230,11 @@ def group_by_job(processes: Sequence[ProcessSample], sort: Sort) -> tuple[tuple[
     return in_order(blocks, of_block, reverse=sort.reverse)
 
 
+def job_count(blocks: Sequence[Sequence[Line]]) -> int:
+    """Return the number of jobs, 0 if no process belongs to one."""
+    return len(blocks) if any(job_key(block[-1].process)[1] for block in blocks) else 0
+
+
 def fold(
     blocks: Sequence[Sequence[Line]], room: int, chosen: Mapping[JobKey, bool] = {}
 ) -> tuple[Line, ...]:

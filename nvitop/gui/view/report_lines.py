@@ -14,7 +14,8 @@ from nvitop.gui.view.text import severity_sign
 
 #: Maximum width of a report, and cells of a severity.
 MOST_WIDTH, _SEVERITY = 160, 10
-_SENTENCE_END = re.compile(r'(?<=[.;]) ')
+#: Before the rest of an advice, such as the command for it.
+_SENTENCE_END = re.compile(r'(?<=[.;:]) ')
 
 
 def draw_head(buf: Buffer, lines: Sequence[Sequence[Item]]) -> None:
@@ -55,7 +56,7 @@ def brief_text(what: str, reason: str, action: str, room: int) -> str:
     """
     sentences = _SENTENCE_END.split(action) if action else []
     for count in range(len(sentences), 0, -1):
-        text = f'{what}. {" ".join(sentences[:count]).rstrip(".;")}'
+        text = f'{what}. {" ".join(sentences[:count]).rstrip(".;:")}'
         if cell_width(text) <= room:
             return text
     return clip(f'{what}: {reason}' if reason else what, room)

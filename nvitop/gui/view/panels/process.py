@@ -274,6 +274,8 @@ def _title(
     count, total = listed.processes, len(listed.lines)
     if listed.is_report:
         text = f'Processes: {count}'
+        if 0 < listed.jobs < count:
+            text += f' in {counted(listed.jobs, "job")}'
     elif listed.jobs:
         text = f'Jobs {listed.jobs}, processes {count}'
     else:

@@ -9,7 +9,7 @@ from nvitop.gui.render.theme import DIM, Role, Style
 from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.state.lists import panel_rows
 from nvitop.gui.state.navigation import hidden_by_filter, shown_scroll_x
-from nvitop.gui.state.process_rows import job_key
+from nvitop.gui.state.process_rows import job_count
 from nvitop.gui.view.charts import ruler_of
 from nvitop.gui.view.first_line import crumbs, draw_first_line
 from nvitop.gui.view.hints import title_badges
@@ -46,14 +46,13 @@ def draw_main_screen(buf: Buffer, state: AppState, layout: ListLayout, history: 
         widths=state.device_widths,
         wake_key=state.with_key('r', '{}'),
     )
-    has_jobs = any(job_key(row)[1] for row in state.rows)
     has_foreign = any(row.status == 'foreign' for row in state.rows)
     listed = ProcessView(
         layout.lines,
         columns=state.view.columns,
         widths=state.widths,
         total=len(sample.processes) if sample.sequence else None,
-        jobs=len(state.blocks) if has_jobs and not state.view.flat else 0,
+        jobs=0 if state.view.flat else job_count(state.blocks),
         processes=len(state.rows),
         limits=limits_of(state),
         sort=state.sort,
