@@ -144,7 +144,7 @@ def draw_report(
         columns=_columns(view, processes, has_owners=bool(widths['owner'])),
         widths=widths,
         total=len(sample.processes) if sample.sequence else None,
-        jobs=0 if is_flat else job_count(blocks),
+        jobs=job_count(blocks),
         processes=len(processes),
         limits=Limits(wanted),
         is_report=True,

@@ -89,7 +89,7 @@ def judge(check: HealthCheck, *, ignored: Iterable[str] = (), fail_on: str = 'wa
     wrong = [f for f in check.findings if is_wrong(f) and f.kind not in ignored]
     if fail_on == 'critical':
         wrong = [finding for finding in wrong if finding.severity == 'critical']
-    wrong.sort(key=lambda finding: (importance(finding), finding.device))
+    wrong.sort(key=importance)
     status = 'unknown' if check.error else health_status(wrong)
     return Verdict(check, tuple(wrong), 'critical' if check.is_unusable else status)
 

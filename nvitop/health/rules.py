@@ -238,9 +238,9 @@ def _merged(device_findings: list[Finding]) -> list[Finding]:
     return device_findings
 
 
-def importance(finding: Finding) -> tuple[int, int]:
-    """Return a sort key: the most severe finding first."""
-    return SEVERITIES.index(finding.severity), IMPORTANCE[finding.kind]
+def importance(finding: Finding) -> tuple[int, DeviceKey, int]:
+    """Return a sort key: the most severe finding first, then by device, the most important first."""
+    return SEVERITIES.index(finding.severity), finding.device, IMPORTANCE[finding.kind]
 
 
 def is_wrong(finding: Finding) -> bool:
@@ -576,7 +576,7 @@ def _active_links(device: DeviceSample) -> int:
 
 def _some(values: list[str], separator: str = '; ') -> str:
     more = f'{separator}{len(values) - _MAX_VALUES} more' if len(values) > _MAX_VALUES else ''
-    return separator.join(values[:_MAX_VALUES]) + more
+    return separator.join(sorted(values)[:_MAX_VALUES]) + more  # the driver is read in any order
 
 
 def _clocks(device: DeviceSample, with_temperature: bool) -> str:

@@ -157,7 +157,7 @@ def test_missing_gpus(machine: simulation.Machine) -> None:
     assert 'the driver lists 8 of 9 GPUs' in health('--expect=9').out
     machine.set(gpu=3, present=False)
     assert kinds() == kinds('--expect=8') == [('missing', '0000:5a:00.0')]
-    assert kinds('--expect=9') == [('missing', '0000:5a:00.0'), ('missing', None)]
+    assert kinds('--expect=9') == [('missing', None), ('missing', '0000:5a:00.0')]
     assert kinds('--expect=7') == kinds('-o', '0') == []
     machine.set(gpu=3, present=True, lost=True)
     (finding,) = json.loads(health('--format=json').out)['findings']

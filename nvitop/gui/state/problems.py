@@ -138,7 +138,12 @@ def _gravity(line: ProblemCount) -> tuple[object, ...]:
     if line.severity is not None and line.is_current:
         rank = SEVERITIES.index(line.severity)
     is_past = line.is_failure and not line.is_current
-    return not line.is_failure, is_past, rank, -line.last, subject_order(line.subject), line.what
+    return not line.is_failure, is_past, rank, *_place(line)
+
+
+def _place(row: ProblemCount) -> tuple[object, ...]:
+    """Return the sort key of a problem: the last one first, then by subject. Findings stay in order."""
+    return -row.last, subject_order(row.subject), '' if row.severity else row.what
 
 
 def count_problems(
@@ -160,7 +165,7 @@ def count_problems(
             row = row._replace(first=before.first, times=before.times + 1)
         current[identity] = row
     rows = [*current.values(), *(row._replace(is_current=False) for row in past.values())]
-    rows.sort(key=lambda row: (-row.last, subject_order(row.subject), row.what))
+    rows.sort(key=_place)
     return tuple(rows[:MAX_PROBLEMS])
 
 
