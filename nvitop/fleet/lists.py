@@ -158,12 +158,8 @@ def one_by_one(host: FleetHost) -> list[FleetHost]:
     return [host._replace(gpus=(gpu,)) for gpu in host.gpus]
 
 
-def problems_of(host: FleetHost, late: float = 0.0) -> list[str]:
-    """Return what is wrong with a host, and since when it has no values, or how old they are.
-
-    ``late`` is the time (seconds) since the fleet was read.
-    """
-    host = host.later(late)
+def problems_of(host: FleetHost) -> list[str]:
+    """Return what is wrong with a host, and since when it has no values, or how old they are."""
     words, age = [problem.text for problem in host.problems], host.age_seconds
     if not host.is_silent or age is None or age < LATE_SECONDS:
         return words

@@ -301,6 +301,13 @@ class Fleet(NamedTuple):
     seconds: float = 0.0
     size_bytes: int = 0
 
+    def at(self, timestamp: float) -> Fleet:
+        """Return the hosts with the ages that their values have at a later time."""
+        seconds = max(0.0, timestamp - self.timestamp)
+        return self._replace(
+            hosts=tuple(host.later(seconds) for host in self.hosts), timestamp=timestamp
+        )
+
     @property
     def problems(self) -> list[FleetFinding]:
         """All findings, critical ones first."""

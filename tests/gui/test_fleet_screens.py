@@ -220,12 +220,15 @@ def test_hostile_names_are_drawn_safely() -> None:
 
 
 def test_failure_keeps_the_last_hosts_and_shows_their_age() -> None:
-    state = screen(3, 110, 14)
-    failure = FleetFailed('no server at http://x', NOW)
-    state = update_fleet(state, failure)[0]._replace(timestamp=NOW + 400)
+    state = screen(9, 110, 14)
+    assert ' 4 free: gpu0009 ' in frame(state)[0]
+    for seconds in (0, 400):
+        failure = FleetFailed('no server at http://x', NOW + seconds)
+        state = update_fleet(state, failure)[0]._replace(timestamp=NOW + seconds)
     lines = frame(state)
-    assert lines[3].split()[1] == 'gpu0001'
-    assert ' values 6m old ' in lines[3]
+    assert ' 0 free ' in lines[0]  # no longer known
+    assert lines[3].split()[1] == 'gpu0007'
+    assert ' values 6m old ' in lines[4]
     assert lines[-2].strip('│ ') == 'no server at http://x (since 6m)'
     assert not fleet_of(arrived(state, DemoSource(3).read())).error
 

@@ -176,26 +176,26 @@ _COLUMNS = {
 # fmt: on
 
 
-def list_columns(name: str, late: float = 0.0) -> list[Column]:
-    """Return the columns of a list, ``late`` seconds after the hosts were read."""
+def _problems(host: FleetHost, width: int) -> Content:
+    return _words(', '.join(problems_of(host)), width, _SEVERITIES[host.severity])
 
-    def problems(host: FleetHost, width: int) -> Content:
-        style = _SEVERITIES[host.later(late).severity]
-        return _words(', '.join(problems_of(host, late)), width, style)
 
-    def dim_if_old(text: _Text) -> _Text:
-        def dimmed(host: FleetHost, width: int) -> Content:
-            content = '' if host.is_silent else text(host, width)
-            return ((plain_text(content), DIM),) if host.later(late).is_old else content
+def _dim_if_old(text: _Text) -> _Text:
+    def dimmed(host: FleetHost, width: int) -> Content:
+        content = '' if host.is_silent else text(host, width)
+        return ((plain_text(content), DIM),) if host.is_old else content
 
-        return dimmed
+    return dimmed
 
+
+def list_columns(name: str) -> list[Column]:
+    """Return the columns of a list."""
     if name not in ('hosts', 'gpus'):
         return [*_COLUMNS[name]]
     first, *columns = _COLUMNS[name]
-    columns = [column._replace(text=dim_if_old(column.text)) for column in columns]
+    columns = [column._replace(text=_dim_if_old(column.text)) for column in columns]
     if name == 'hosts':
-        columns.append(_text_column('findings', 'PROBLEMS', (16, 0), problems))
+        columns.append(_text_column('findings', 'PROBLEMS', (16, 0), _problems))
     return [first, *columns]
 
 

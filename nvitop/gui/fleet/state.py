@@ -90,7 +90,10 @@ def update_fleet(state: AppState, event: Event) -> Result:
     if isinstance(event, FleetFailed):
         fleet = fleet_of(state)
         since = fleet.error_since if fleet.error else event.timestamp
-        return state._replace(fleet=fleet._replace(error=event.text, error_since=since)), ()
+        fleet = fleet._replace(error=event.text, error_since=since)
+        if state.frozen is not None or not fleet.fleet.timestamp:
+            return state._replace(fleet=fleet), ()
+        return arrange(state, fleet._replace(fleet=fleet.fleet.at(event.timestamp))), ()
     after, effects = update(state, event)
     if _arranged_by(after) != _arranged_by(state):
         after = arrange(after, fleet_of(after))

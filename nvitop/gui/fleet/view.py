@@ -192,12 +192,6 @@ def trouble_of(state: AppState) -> str:
     return f'{fleet.error} (since {format_duration(seconds)})' if seconds >= 1 else fleet.error
 
 
-def _late(state: AppState) -> float:
-    """Return the time (seconds) since the hosts were read."""
-    now = state.timestamp if state.frozen is None else state.frozen.sample.timestamp
-    return max(0.0, now - fleet_of(state).fleet.timestamp)
-
-
 def margins(state: AppState, lines: Sequence[Any]) -> tuple[int, int]:
     """Return the rows above the lines, and those of the detail, the server and an error below them."""
     count, is_problem = len(lines), state.screen is Screen.PROBLEMS
@@ -261,7 +255,7 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
         gpus = [each for host in shown for each in one_by_one(host)]
         if state.screen is Screen.PROBLEMS:
             facts = [('PROBLEM', row.text), ('ADVICE', row.advice or _ADVICE)]
-        words = _words_of_hosts(shown, _late(state))
+        words = _words_of_hosts(shown)
         known = 'host' if len(shown) == 1 else ''
     room = area.height - 2 - len(facts)
     gpus = folded_gpus(gpus) if len(gpus) > room else gpus
@@ -282,11 +276,11 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
         draw_table(buf, below, place_for(gpus, columns, below), gpus[: max(0, below.height - 1)])
 
 
-def _words_of_hosts(hosts: Sequence[FleetHost], late: float) -> list[str]:
+def _words_of_hosts(hosts: Sequence[FleetHost]) -> list[str]:
     """Return what hosts have, and where their values come from."""
     gpus, kinds = [gpu for host in hosts for gpu in host.gpus], {host.kind for host in hosts}
     if all(host.is_silent for host in hosts):
-        return [words for host in hosts for words in problems_of(host, late)]
+        return [words for host in hosts for words in problems_of(host)]
     models = {model for host in hosts for model in host.models}
     count = f'{len(gpus)} × {safe(*models)}' if len(models) == 1 else counted(len(gpus), 'GPU')
     return [count, *(f'from {_WAYS.get(kind, kind)}' for kind in kinds if len(kinds) == 1)]
@@ -315,7 +309,7 @@ def _columns(state: AppState, name: str, rows: Sequence[Any]) -> list[Column]:
         column._replace(
             sizes=sizes.get(column.name, column.sizes), gap=gap if column.align == '<' else 1
         )
-        for column in list_columns(name, _late(state))
+        for column in list_columns(name)
     ]
     if name == 'hosts':
         columns[-1] = columns[-1]._replace(sizes=(max(16, min(24, state.width // 3)), 0))
