@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
@@ -223,8 +225,7 @@ def folded_gpus(rows: Iterable[FleetHost]) -> list[FleetHost]:
     """Return one row for the GPUs of a host with the same state, users and jobs, and no findings."""
     groups: dict[object, list[FleetHost]] = {}
     for row in rows:
-        gpu = row.gpus[0]
-        groups.setdefault((row.name, gpu.id if gpu.severity else _kind(row)), []).append(row)
+        groups.setdefault((row.name, _kind(row)), []).append(row)
     return [
         group[0]._replace(gpus=tuple(gpu for row in group for gpu in row.gpus))
         for group in groups.values()
@@ -233,33 +234,31 @@ def folded_gpus(rows: Iterable[FleetHost]) -> list[FleetHost]:
 
 def folded_neighbors(rows: Iterable[FleetHost]) -> list[FleetHost]:
     """Return one row for such GPUs of hosts with consecutive names, too."""
-
-    def key(row: FleetHost) -> object:
-        labels = tuple(gpu.label for gpu in row.gpus)
-        return (row.name, labels) if row.gpus[0].severity else (labels, _kind(row))
-
-    return _folded(folded_gpus(rows), key)
+    return _folded(
+        folded_gpus(rows), lambda row: (_kind(row), tuple(gpu.label for gpu in row.gpus))
+    )
 
 
 def _kind(row: FleetHost) -> object:
     gpu = row.gpus[0]
-    return gpu.word, gpu.model, gpu.users, gpu.owners and gpu.jobs, row.is_old
+    shown = (gpu.word, gpu.model, gpu.users, gpu.owners and gpu.jobs, row.is_old)
+    return gpu.id if gpu.severity else shown
 
 
-def _folded(hosts: Iterable[FleetHost], key: Callable[[FleetHost], object]) -> list[FleetHost]:
-    """Return one row for hosts with consecutive names and the same key, where the first one is."""
+def _folded(hosts: Iterable[FleetHost], kind: Callable[[FleetHost], object]) -> list[FleetHost]:
+    """Return one row for hosts with consecutive names and the same kind, where the first one is."""
     runs: list[list[FleetHost]] = []
     last: dict[object, list[FleetHost]] = {}
     for host in hosts:
-        run = last.get(key(host))
-        if run is not None and _follows(host.name, run[-1].name):
+        run = last.get(kind(host))
+        if run is not None and len(ranges_of((run[-1].name, host.name))) == 1:
             run.append(host)
         else:
-            last[key(host)] = run = [host]
+            last[kind(host)] = run = [host]
             runs.append(run)
     return [
         run[0]._replace(
-            name=names_text([host.name for host in run]),
+            name=names_text(host.name for host in run),
             gpus=tuple(gpu for host in run for gpu in host.gpus),
             age_seconds=max(available(host.age_seconds for host in run), default=None),
             members=tuple(run),
@@ -270,56 +269,40 @@ def _folded(hosts: Iterable[FleetHost], key: Callable[[FleetHost], object]) -> l
     ]
 
 
-def _parts(name: str) -> tuple[str, str]:
-    stem = name.rstrip('0123456789')
-    return stem, name[len(stem) :][:18]
-
-
-def _follows(name: str, before: str) -> bool:
-    stem, number = _parts(name)
-    stem_before, number_before = _parts(before)
-    return bool(
-        stem == stem_before
-        and number
-        and number_before
-        and int(number) == int(number_before) + 1
-        and (len(number) == len(number_before) or number[0] != '0')
-    )
-
-
 def ranges_of(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return names of hosts with consecutive ones as a range: what they begin with, and numbers.
+    """Return names of hosts, consecutive ones as a range: what they begin with, and their numbers.
 
     >>> ranges_of(['gpu0001', 'gpu0003', 'gpu0004', 'login'])
     [('gpu', '0001'), ('gpu', '0003-0004'), ('login', '')]
     """
-    runs: list[tuple[str, str]] = []  # first and last name
+    ranges: list[tuple[str, str]] = []
     for name in names:
-        if runs and _follows(name, runs[-1][1]):
-            runs[-1] = (runs[-1][0], name)
+        stem = name.rstrip('0123456789')
+        number = name[len(stem) :]
+        first, _, last = ranges[-1][1].partition('-') if ranges else ('', '', '')
+        if ranges and ranges[-1][0] == stem and _is_next(number, last or first):
+            ranges[-1] = (stem, f'{first}-{number}')
         else:
-            runs.append((name, name))
-    ranges = []
-    for first, last in runs:
-        stem, number = _parts(first)
-        ranges.append((stem, number if first == last else f'{number}-{_parts(last)[1]}'))
+            ranges.append((stem, number))
     return ranges
+
+
+def _is_next(number: str, before: str) -> bool:
+    """Whether numbers in names are consecutive: ``'10'`` follows ``'9'`` and ``'09'``."""
+    return (
+        before[:1].isdecimal()
+        and len(number) < 18
+        and number == str(int(before) + 1).zfill(len(before))
+    )
 
 
 def ranges_text(ranges: Iterable[tuple[str, str]]) -> str:
     """Return ranges as ``nvitop fleet`` and Slurm read them: ``'gpu[0001,0003-0004], login'``."""
-    groups: list[tuple[str, list[str]]] = []
-    for stem, numbers in ranges:
-        if numbers and groups and groups[-1][0] == stem and groups[-1][1] != ['']:
-            groups[-1][1].append(numbers)
-        else:
-            groups.append((stem, [numbers]))
-    return printable(
-        ', '.join(
-            stem + (f'[{",".join(parts)}]' if len(parts) > 1 or '-' in parts[0] else parts[0])
-            for stem, parts in groups
-        )
-    )
+    texts = []
+    for stem, group in itertools.groupby(ranges, key=itemgetter(0)):
+        numbers = ','.join(numbers for _, numbers in group)
+        texts.append(f'{stem}[{numbers}]' if re.search('[,-]', numbers) else stem + numbers)
+    return printable(', '.join(texts))
 
 
 def names_text(names: Iterable[str]) -> str:

@@ -12,11 +12,20 @@ from nvitop.exporter.dialects import Observation, SeriesOptions
 from nvitop.exporter.families import make_families
 from nvitop.fleet.client import make_settings
 from nvitop.fleet.demo import DemoSource
-from nvitop.fleet.lists import VIEWS, fleet_text, parse_filter, problems_of, select, sorted_rows
+from nvitop.fleet.lists import (
+    VIEWS,
+    fleet_text,
+    names_text,
+    parse_filter,
+    problems_of,
+    select,
+    sorted_rows,
+)
 from nvitop.fleet.reading import host_name, host_of_sample, read_fleet
 from nvitop.fleet.series import ROW, Scope, fleet_query
 from nvitop.fleet.types import Fleet, FleetHost, Series, totals
 from nvitop.health import KINDS
+from nvitop.remote.hosts import targets
 from nvitop.sampling.types import ClaimSample, DeviceSample, Sample
 from tests.exporter.machines import sample_of
 from tests.sampling.fakes import device_sample, process_sample
@@ -358,6 +367,14 @@ def test_hostile_labels_are_printable() -> None:
 )
 def test_names_of_hosts(value: str, name: str) -> None:
     assert host_name('instance', value) == name
+
+
+@pytest.mark.parametrize(
+    'names',
+    [['gpu9', 'gpu10', 'gpu12'], ['a09', 'a10'], ['a99', 'a100'], ['n9', 'n010']],
+)
+def test_ranges_of_names_can_be_read_again(names: list[str]) -> None:
+    assert [host.name for host in targets([names_text(names)])] == names
 
 
 def test_query_is_short_and_quotes_the_selector() -> None:

@@ -145,7 +145,7 @@ _COLUMNS = {
     ),
     'gpus': (
         _HOST,
-        _column('gpu', 'GPU', (4, 12), lambda row, _: join_labels(dict.fromkeys(gpu.label for gpu in row.gpus))),
+        _text_column('gpu', 'GPU', (4, 12), lambda row, _: join_labels(dict.fromkeys(gpu.label for gpu in row.gpus))),
         _text_column('state', 'STATE', (14,), _state),
         *_USAGE,
         _USERS._replace(rank=1),
@@ -168,7 +168,7 @@ _COLUMNS = {
     'problems': (
         _text_column('severity', 'SEVERITY', (10,), lambda problem, _: problem.severity, 1),
         _HOST._replace(text=lambda problem, width: _words(problem.host, width)),
-        _column('gpu', 'GPU', (4,), lambda problem, _: problem.gpu),
+        _text_column('gpu', 'GPU', (4,), lambda problem, _: problem.gpu),
         _text_column('finding', 'PROBLEM', (24, 200), lambda problem, width: _words(problem.words, width)),
         _text_column('advice', 'ADVICE', (40, 0), lambda problem, width: _words(problem.advice, width), 2),
     ),

@@ -87,7 +87,7 @@ _SIGNS = HelpGroup(
         HelpEntry('?', 'not known', DIM),
         HelpEntry('HELD', f'half their memory idle for {HELD_SECONDS / 60:.0f} minutes', PLAIN),
         HelpEntry('FREE', 'without processes, and not broken', PLAIN),
-        HelpEntry('gpu1-4', 'hosts whose GPUs are all free, as one row', PLAIN),
+        HelpEntry('gpu[1-4]', 'hosts that are alike, as one row', PLAIN),
     ),
 )
 _OTHER_HELP = (

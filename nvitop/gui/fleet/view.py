@@ -75,10 +75,8 @@ def first_line(state: AppState) -> tuple[Item, ...]:
     if not fleet.fleet.timestamp:
         return ()
     hosts, _, *others = _sums(state)
-    items = _answer(fleet, state.width)
-    if fleet.sums.hosts < fleet.everything.hosts:
-        items.append(hosts)
-    return (*items, *(others if state.width >= _WITH_SUMS else ()))
+    shown = [hosts, *others] if fleet.sums.hosts < fleet.everything.hosts else others
+    return (*_answer(fleet, state.width), *(shown if state.width >= _WITH_SUMS else ()))
 
 
 def _answer(fleet: FleetState, width: int) -> list[Item]:
@@ -90,12 +88,13 @@ def _answer(fleet: FleetState, width: int) -> list[Item]:
     style = ERROR if sums.critical_problems else WARNING if sums.problems else PLAIN
     hidden = fleet.everything.problems - sums.problems
     items = [
-        Item(fitting or free[-1:], IDLE if sums.free_gpus else PLAIN, 0, is_whole=True),
+        Item(fitting or free[-1:], IDLE if sums.free_gpus else PLAIN, 0),
         Item((f'{sums.held_gpus:,} held',), WARNING if sums.held_gpus else PLAIN, 2),
-        Item(_with_names(problems, fleet.problem_hosts), style, 1, '!'),
     ]
+    if sums.problems or not hidden:
+        items.append(Item(_with_names(problems, fleet.problem_hosts), style, 1, '!'))
     if hidden > 0:
-        items.append(Item((f'{counted(hidden, "problem")} hidden',), WARNING, 3))
+        items.append(Item((f'{counted(hidden, "problem")} hidden',), WARNING, 3, '!'))
     return items
 
 
