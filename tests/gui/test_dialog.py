@@ -120,6 +120,16 @@ def test_page_of_a_process_signals_this_process_only_and_stays() -> None:
     assert 'The process is no longer listed' in texts(pressed(gone, 'K'))
 
 
+def test_process_on_two_devices_is_tagged_on_both_and_is_one_target() -> None:
+    first = MANY.processes[0]
+    again = first._replace(key=first.key._replace(device=MANY.devices[-1].key))
+    state = pressed(state_of(MANY._replace(processes=(first, again))), 'Down', 'Space')
+    assert state.main.tagged == {first.key, again.key}
+    assert ' 1 tagged ' in text_of(state)
+    assert targets_of(pressed(state, 'T')) == [first.key.pid]
+    assert pressed(state, 'End', 'Space').main.tagged == frozenset()
+
+
 def test_subtree_is_tagged_and_untagged_as_a_whole() -> None:
     state = pressed(state_of(TREE), 't', 'Home', 'Down', 'x')
     on_gpu = MANY.processes[0].key.pid

@@ -445,7 +445,7 @@ def test_keys_fold_tag_and_signal_a_job() -> None:
     assert pressed(tagged, 'Down', 'Home', 'Space').main.tagged == frozenset()
     foreign = sample._replace(processes=tuple(row._replace(is_own=False) for row in rows))
     others = pressed(state_of(foreign, 120, 60, ViewState()), 'Down')
-    assert texts(press(others, 'F9')[0]) == ['slurm 42 belongs to ann; tag it to signal it anyway']
+    assert texts(press(others, 'F9')[0]) == ['This job belongs to ann; tag it to signal it anyway']
     only = pressed(state_of(sample._replace(processes=own[:4]), 120, 60, ViewState()), 'Down')
     assert pressed(only, 'Space', 'Space').main.tagged == frozenset()
     dialog = press(state, 'T')[0].dialog

@@ -149,15 +149,14 @@ class Notice(NamedTuple):
 
     text: str
     #: Time on the monotonic clock when it disappears.
-    until: float
+    until: float = 0.0
     is_error: bool = False
-    #: Signal and its outcome (``('SIGTERM', 'sent')``), and the PIDs that share them.
-    outcome: tuple[str, str] = ('', '')
+    #: A later notice on the same subject replaces it. That of a signal is its outcome: ``'SIGTERM sent'``.
+    subject: str = ''
+    #: The PIDs with this outcome.
     pids: tuple[int, ...] = ()
     #: Whether it answers a key or click, so that the next one removes it.
     is_answer: bool = False
-    #: A later notice on the same subject replaces it.
-    subject: str = ''
 
 
 class Frozen(NamedTuple):
@@ -504,16 +503,20 @@ def note_outcome(
 
     The name of the process is shown if it is the only one.
     """
-    key = (signal, outcome)
-    before = next((notice.pids for notice in state.notices if notice.outcome == key), ())
+    subject = f'{signal} {outcome}'
+    before = next((notice.pids for notice in state.notices if notice.subject == subject), ())
     pids = (*(earlier for earlier in before if earlier != pid), pid)
     targets = f'{name} ({pid})' if name and len(pids) == 1 else ', '.join(map(str, pids))
     text = _outcome_text(signal, targets, outcome)
     if len(pids) > 1 and len(text) > state.width - 2:
         text = _outcome_text(signal, f'{len(pids)} processes', outcome)
-    others = tuple(notice for notice in state.notices if notice.outcome != key)
-    until = state.monotonic + NOTICE_SECONDS
-    notice = Notice(text, until, is_error=is_error, outcome=key, pids=pids)
+    return _notify(state, Notice(text, is_error=is_error, subject=subject, pids=pids))
+
+
+def _notify(state: AppState, notice: Notice) -> AppState:
+    """Show a notice for a while, instead of an earlier one on the same subject."""
+    notice = notice._replace(until=state.monotonic + NOTICE_SECONDS)
+    others = withdraw_notice(state, notice.subject).notices
     return state._replace(notices=(*others, notice)[-MAX_NOTICES:])
 
 
@@ -532,7 +535,7 @@ def note_exits(before: Sample, state: AppState) -> AppState:
     left = {process.key.pid for process in state.sample.processes}
     names = {process.key.pid: process.name or '' for process in before.processes}
     for notice in state.notices:
-        signal, outcome = notice.outcome
+        signal, _, outcome = notice.subject.partition(' ')
         for pid in notice.pids if outcome == 'sent' else ():
             if pid in names and pid not in left:
                 state = note_outcome(state, signal, pid, 'exited', is_error=False, name=names[pid])
@@ -541,10 +544,7 @@ def note_exits(before: Sample, state: AppState) -> AppState:
 
 def answer(state: AppState, subject: str, text: str) -> AppState:
     """Answer a key with a text, which replaces the previous notice on the subject."""
-    others = withdraw_notice(state, subject).notices
-    until = state.monotonic + NOTICE_SECONDS
-    notice = Notice(text, until, is_answer=True, subject=subject)
-    return state._replace(notices=(*others, notice)[-MAX_NOTICES:])
+    return _notify(state, Notice(text, subject=subject, is_answer=True))
 
 
 def withdraw_notice(state: AppState, subject: str) -> AppState:

@@ -87,17 +87,7 @@ def why_no_target(state: AppState) -> str:
     other = (
         f'{{}} belongs to {safe(selected.username or "another user")}; tag it to signal it anyway'
     )
-    return _OUT_OF_REACH.get(selected.status, other).format(_selected_name(state))
-
-
-def _selected_name(state: AppState) -> str:
-    """Return the PID of the selected process, or the name of the selected job."""
-    key = navigation.selected_key(state)
-    if key is not None:
-        return str(key[0])
-    owners = (getattr(process, 'owner', None) for process in navigation.selected_processes(state))
-    groups = {'' if owner is None else owner.group for owner in owners}
-    return safe(groups.pop()) if len(groups) == 1 and '' not in groups else 'This row'
+    return _OUT_OF_REACH.get(selected.status, other).format('This job' if key is None else key[0])
 
 
 def tagged_unseen(state: AppState, targets: Iterable[SignalTarget]) -> tuple[int, str]:
@@ -119,10 +109,8 @@ def notes_on(state: AppState, targets: Iterable[SignalTarget]) -> tuple[str, ...
     A target that is not may have exited, or stopped using the GPU.
     """
     sample = state.sample
-    statuses = [(process.identity, process.status) for process in sample.host_processes]
-    statuses += [(process.key.identity, process.status) for process in sample.processes]
-    listed = {place for place, _ in statuses}
-    zombies = {place for place, status in statuses if status == 'zombie'}
+    statuses = {process.key.identity: process.status for process in sample.processes}
+    statuses.update({process.identity: process.status for process in sample.host_processes})
     in_tree = state.listing is Screen.TREE
     seen = (
         {row.key for row in state.tree_rows}
@@ -132,9 +120,9 @@ def notes_on(state: AppState, targets: Iterable[SignalTarget]) -> tuple[str, ...
 
     def note(target: SignalTarget) -> str:
         is_measured = bool(sample.host_processes) or target.key.device != NO_DEVICE
-        if is_measured and target.key.identity not in listed:
+        if is_measured and target.key.identity not in statuses:
             return 'no longer listed'
-        if target.key.identity in zombies:
+        if statuses.get(target.key.identity) == 'zombie':
             return 'zombie'
         if target.key.pid == 1:
             return 'first process of the system'

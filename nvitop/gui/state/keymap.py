@@ -149,22 +149,13 @@ class Keymap:
 
         This is ``usual`` itself unless the user has rebound it; ``''`` if no key does it.
         """
-        meant = self.usual.find(screen, usual)
-        if meant is None:
-            return ''
-        if self is self.usual and self.reaches(screen, usual):
-            return usual
-        keys = itertools.chain([usual], (key for binding in self.bindings for key in binding.keys))
-        return next(
-            (
-                key
-                for key in keys
-                if self.reaches(screen, key)
-                for binding in self.find_all(screen, key)
-                if binding.name == meant.name
-            ),
-            '',
-        )
+        names = {binding.name for binding in self.usual.find_all(screen, usual)[:1]}
+        others = (key for each in self.bindings if each.name in names for key in each.keys)
+        for key in itertools.chain([usual], others):
+            found = {binding.name for binding in self.find_all(screen, key)}
+            if self.reaches(screen, key) and names & found:
+                return key
+        return ''
 
 
 def rebind(keys: Mapping[str, Sequence[str]], usual: Keymap) -> tuple[Keymap, tuple[str, ...]]:

@@ -286,9 +286,7 @@ def move_by_pages(state: AppState, step: float) -> Result:
 
 
 def scroll_by_lines(state: AppState, step: int) -> Result:
-    """Scroll, and select another line if the selected one leaves the screen. Other lists move by lines."""
-    if not state.spec.can_deselect:
-        return move_by_lines(state, step)
+    """Scroll, and select another line if the selected one leaves the screen."""
     layout = lines_layout(state)
     line = layout.line
     wanted = max(0, min(layout.scroll_y + step, layout.length - layout.visible))
@@ -391,7 +389,7 @@ def click(state: AppState, event: MousePressed) -> Result:
     line = lines_layout(state).at(event.y)
     if line is not None:
         return go_to_line(state, line), ()
-    return deselect(clear_selection(state)) if state.spec.can_deselect else state, ()
+    return clear_selection(state) if state.spec.can_deselect else state, ()
 
 
 def _click_main(state: AppState, event: MousePressed) -> AppState:

@@ -15,21 +15,6 @@ def tree_tags(state: AppState) -> frozenset[tuple[int, float]]:
     return state.tagged_hosts | {key.identity for key in state.main.tagged}
 
 
-def _toggle_tag(state: AppState) -> AppState:
-    """Tag or untag the selected process, if it is listed."""
-    if state.screen is Screen.TREE:
-        index = navigation.current_line(state)
-        return state if index is None else _toggle_tags(state, {state.tree_rows[index].key})
-    keys = {
-        process.key
-        for process in navigation.selected_processes(state)
-        if isinstance(process, ProcessSample)
-    }
-    tagged = state.main.tagged
-    tagged = tagged - keys if keys <= tagged else tagged | keys
-    return state._replace(main=state.main._replace(tagged=tagged))
-
-
 def tag_subtree(state: AppState) -> Result:
     """Tag the selected process of the tree and all its descendants, or untag them all."""
     index = navigation.current_line(state)
@@ -39,7 +24,7 @@ def tag_subtree(state: AppState) -> Result:
 
 
 def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:
-    """Tag processes of the tree on all their devices; untag them if all are tagged."""
+    """Tag processes on all their devices; untag them if all are tagged."""
     on_devices = frozenset(
         process.key for process in state.shown_sample.processes if process.key.identity in keys
     )
@@ -56,7 +41,10 @@ def tag(state: AppState) -> Result:
     """Tag or untag the process or job, the first one if none is selected, and go to the next."""
     if not navigation.selected_processes(state):
         state = navigation.go_to_line(state, 0)
-    tagged = _toggle_tag(state)
+    selected = navigation.selected_processes(state)
+    tagged = _toggle_tags(
+        state, {(p.key if isinstance(p, ProcessSample) else p).identity for p in selected}
+    )
     if state.screen is not Screen.MAIN or state.job is None:
         return navigation.move_by_lines(tagged, 1)[0], ()
     line = navigation.current_line(state) or 0

@@ -282,7 +282,7 @@ def _title(
         text = f'Processes {count}' if count else 'Processes'
     notes = [Item((text, f'Processes {count}'), TITLE, 0)]
     if listed.tagged:
-        notes.append(Item((f'{len(listed.tagged)} tagged',), rank=1))
+        notes.append(Item((f'{len({key.identity for key in listed.tagged})} tagged',), rank=1))
     if shown < total:
         notes.append(Item((f'{first + 1}-{first + shown} of {total}',), rank=1))
     if listed.limits.device is not None:
