@@ -45,6 +45,8 @@ class HealthCheck(NamedTuple):
     expected: int = 0
     #: Why nothing is known; ``''``: the driver works.
     error: str = ''
+    #: Why the kernel log is unknown, although it was asked for.
+    log_error: str = ''
     #: Whether no GPU can be used: there is no driver, or all of it hangs, which only a reboot ends.
     is_unusable: bool = False
 

@@ -91,6 +91,8 @@ def judge(check: HealthCheck, *, ignored: Iterable[str] = (), fail_on: str = 'wa
         wrong = [finding for finding in wrong if finding.severity == 'critical']
     wrong.sort(key=importance)
     status = 'unknown' if check.error else health_status(wrong)
+    if check.log_error and status != 'critical':
+        status = 'unknown'
     return Verdict(check, tuple(wrong), 'critical' if check.is_unusable else status)
 
 
@@ -104,9 +106,9 @@ def format_text(verdict: Verdict) -> str:
     lines: list[tuple[str, Sequence[str]]] = []
     if check.error:
         lines = [(f'{verdict.status}: {check.error}', (verdict.status,))]
-    elif not verdict.wrong:
+    elif not verdict.wrong and not check.log_error:
         lines = [(f'ok: {_gpus(check.gpus)}{_asleep(check)}', ())]
-    else:
+    elif verdict.wrong:
         lines = [_counts(verdict)]
     groups: dict[object, list[Finding]] = {}
     for finding in verdict.wrong:
@@ -118,6 +120,8 @@ def format_text(verdict: Verdict) -> str:
             line = f'  also {finding.severity}: {finding.words}'
             lines.append((line, (finding.severity,)))
             lines += ((f'  {line}', ()) for line in _details(finding))
+    if check.log_error:
+        lines.append((f'unknown: {check.log_error}', ('unknown',)))
     text = ''
     for line, severities in lines:
         shown = wrapped(printable(line), sys.stdout)
@@ -151,7 +155,7 @@ def format_json(verdict: Verdict) -> str:
         'simulated': sample.simulated or None,
         'status': verdict.status,
         'exit_status': STATUSES[verdict.status],
-        'error': check.error or None,
+        'error': check.error or check.log_error or None,
         'gpus': check.gpus,
         'expected_gpus': check.expected,
         'findings': [
@@ -209,6 +213,8 @@ def _summary(verdict: Verdict) -> str:
     if check.error:
         return printable(check.error)
     words = [f'{_subject(finding)} {finding.words}' for finding in verdict.worst]
+    if check.log_error:
+        words.insert(0 if verdict.status == 'unknown' else len(words), check.log_error)
     return printable('; '.join(words) or f'{_gpus(check.gpus)} healthy{_asleep(check)}')
 
 
@@ -357,17 +363,17 @@ def _check(options: argparse.Namespace) -> HealthCheck:
     deadline = time.monotonic() + options.timeout - _OWN_SECONDS
     try:
         path, since = options.kernel_log, options.since
-        logged = [] if path is None else read_kernel_log(path, since)
-        return check_health(
+        logged, log_error = [], ''
+        try:
+            logged = [] if path is None else read_kernel_log(path, since)
+        except OSError as error:
+            log_error = f'cannot read {error.filename or "the kernel log"}: {error.strerror}'
+        made = check_health(
             options.only,
             logged=logged,
             expected=options.expect,
             timeout=max(deadline - time.monotonic(), options.timeout / 2),
         )
-    except OSError as error:
-        failure = (
-            f'cannot read {error.filename}' if error.filename else 'cannot read the kernel log'
-        )
-        return HealthCheck(Sample(0.0), error=f'{failure}: {error.strerror}')
+        return made._replace(log_error=log_error)
     except Exception as error:  # the caller needs a verdict whatever happens
         return HealthCheck(Sample(0.0), error=f'internal error: {type(error).__name__}: {error}')

@@ -305,6 +305,32 @@ def test_a_log_that_cannot_be_read_is_unknown(tmp_path: pathlib.Path) -> None:
     assert (ran.status, ran.out) == (3, f'unknown: cannot read {path}: No such file or directory\n')
 
 
+@pytest.mark.parametrize('form', ['text', 'nagios', 'npd', 'json'])
+def test_a_log_that_cannot_be_read_hides_no_critical_finding(
+    tmp_path: pathlib.Path, form: str
+) -> None:
+    with simulation.machine('half-busy', processes='none') as machine:
+        machine.set(gpu=1, lost=True)
+        machine.set(gpu=2, remapped_rows_pending=True)
+        words = ('--fail-on=critical', '--format', form, '--kernel-log', str(tmp_path / 'none'))
+        ran = CommandRun(main, *words)
+        warnings = CommandRun(main, *words, '--only=2')
+    assert ran.status == (1 if form == 'npd' else 2)
+    first = ran.out.splitlines()[0]
+    if form == 'json':
+        verdict = json.loads(ran.out)
+        assert (verdict['status'], verdict['gpus']) == ('critical', 8)
+        assert 'cannot read' in verdict['error']
+    elif form == 'text':
+        assert first == '1 critical of 8 GPUs'
+        assert 'GPU 1: critical: lost\n' in ran.out
+        assert ran.out.splitlines()[-1].startswith('unknown: cannot read ')
+    else:
+        assert 'GPU 1 lost' in first
+    assert warnings.status == (2 if form == 'npd' else 3)
+    assert 'cannot read' in warnings.out
+
+
 @pytest.mark.skipif(sys.platform != 'linux', reason='needs /dev/kmsg')
 def test_records_of_the_device_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[bytes | OSError] = [
