@@ -21,7 +21,7 @@ from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, whole_number
 from nvitop.console.driver import simulate
 from nvitop.console.lifecycle import CommandFailure
-from nvitop.platforms import WINDOWS
+from nvitop.platforms import WINDOWS, stuck_calls
 from nvitop.select import command as nvisel
 
 PROGRAM = 'nvitop run'
@@ -97,6 +97,8 @@ def _run(options: argparse.Namespace, command: list[str]) -> int:
         raise CommandFailure('not available on Windows, which cannot replace a process', FAILED)
     try:
         simulate(options.demo)
+        if options.demo is None and not os.environ.get('NVITOP_DEMO'):
+            stuck_calls.heed()  # this process becomes the command, so it has no child for its calls
         request = acquire.ClaimRequest(
             nvisel.start_devices_to_choose_from(PROGRAM, options.inherit),
             options.count,

@@ -65,7 +65,7 @@ COMMANDS = (
         is_guarded=True,
     ),
     Command('run', 'wait for free GPUs, claim them, and run a command', 'nvitop.claims.run'),
-    Command('claims', 'print which GPUs are claimed', 'nvitop.claims.listing'),
+    Command('claims', 'print which GPUs are claimed', 'nvitop.claims.listing', is_guarded=True),
     Command(
         'fleet',
         'show many machines, over ssh or from a Prometheus server',

@@ -33,10 +33,11 @@ from nvitop.claims.records import (
     read_claims,
 )
 from nvitop.platforms import files as shared_files
-from nvitop.platforms import is_running
+from nvitop.platforms import is_running, stuck_calls
 from nvitop.platforms.files import why_unusable
 from nvitop.select.choice import Criteria, select_devices
 from tests.claims.waiters import FakeDevice, fake_select
+from tests.command_run import CommandRun
 from tests.waiting import PATIENCE, wait_until
 
 if sys.platform != 'win32':
@@ -248,6 +249,26 @@ def test_exit_status(folder: pathlib.Path, words: str, status: int, message: str
     assert done.returncode == status, done.stderr
     assert message in done.stderr
     assert not files(folder, 'claim')
+
+
+def test_command_gets_no_device_in_which_another_process_hangs(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    def find_holder(subject: stuck_calls.Subject) -> stuck_calls.Holder | None:
+        return stuck_calls.Holder(4711, 90.0, 'Z') if stuck_calls._files and subject == 3 else None
+
+    def execute(_program: str, _command: list[str]) -> None:
+        raise OSError(errno.EACCES, os.environ['CUDA_VISIBLE_DEVICES'])
+
+    for name in ('CUDA_DEVICE_ORDER', 'CUDA_VISIBLE_DEVICES', records.CLAIM_VARIABLE):
+        monkeypatch.setenv(name, '')
+    monkeypatch.setattr(stuck_calls, '_path', lambda _user: str(tmp_path / 'calls'))
+    monkeypatch.setattr(stuck_calls, '_files', [])
+    monkeypatch.setattr(stuck_calls, 'find_holder', find_holder)
+    monkeypatch.setattr(os, 'execvp', execute)
+    monkeypatch.setattr(signal, 'signal', lambda *_: None)  # those of pytest stay
+    ran = CommandRun(run_command.main, '-n', '3', 'true')
+    assert "cannot run 'true': 0,1,2" in ran.err
 
 
 def test_interrupted_wait_leaves_no_ticket(folder: pathlib.Path) -> None:

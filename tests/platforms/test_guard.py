@@ -110,6 +110,7 @@ def test_the_child_ends_with_a_parent_that_is_killed() -> None:
         ('nvitop health --demo', False),
         ('nvitop --ssh host', False),
         ('nvitop run -n 1 python', False),  # it becomes the command
+        ('nvitop claims', True),
         ('nvitop usage', False),
     ],
 )
