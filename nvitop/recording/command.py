@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
 
 PROGRAM = 'nvitop record'
-#: Maximum time (seconds) to wait for the sample in progress when stopping.
+#: Maximum time (seconds) to wait for a last sample, so that the time since the one before counts …
+LAST_SAMPLE_SECONDS = 1.0
+#: … and for the sample in progress when stopping.
 STOP_SECONDS = 5.0
 
 _EXAMPLES = """\
@@ -188,6 +190,8 @@ def _run(options: argparse.Namespace) -> int:
         try:
             sampler.start()
             requests.wait_for_end(options.duration, writing.request_reopen)
+            if options.format == 'sqlite':
+                writing.wait_for_sample(sampler.refresh)
         finally:
             sampler.stop(STOP_SECONDS)
             writing.close()
@@ -224,6 +228,7 @@ class Writing:
         self._lock = threading.Lock()
         self._is_closed = False
         self._is_reopen_requested = False
+        self._is_written = threading.Event()
         #: The failure that stopped the recording.
         self.error: Exception | None = None
 
@@ -241,9 +246,17 @@ class Writing:
                     self._is_reopen_requested = False
                     self._sink.reopen()
                 self._sink.write(sample)
+                self._is_written.set()
             except (OSError, RecordingError) as error:
                 self.error = error
                 self._on_error()
+
+    def wait_for_sample(self, request: Callable[[], None]) -> None:
+        """Request a sample, and wait until it is written if that takes only a moment."""
+        if self.error is None:
+            self._is_written.clear()
+            request()
+            self._is_written.wait(LAST_SAMPLE_SECONDS)
 
     def close(self) -> None:
         """Finish the file.

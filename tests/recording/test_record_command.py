@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,32 @@ def test_a_limited_recording(machine: simulation.Machine, tmp_path: Path) -> Non
     assert path.stat().st_mode & 0o777 == 0o640
     kinds = [row[0] for row in rows(path, 'SELECT kind FROM event ORDER BY t, id')]
     assert {'start', 'stop'} <= {*kinds}
+
+
+def test_the_time_until_the_end_counts(machine: simulation.Machine, tmp_path: Path) -> None:
+    path = tmp_path / 'a.db'
+    assert CommandRun(main, '-o', str(path), '--interval=1h', '--duration=1.5').status == 0
+    assert frame_count(path) == 1
+    times = rows(path, 'SELECT sum(observed_ms) FROM gpu_minute GROUP BY gpu')
+    assert len(times) == 8
+    assert min(times) >= (1000,)
+
+
+def test_a_driver_that_hangs_at_the_end_delays_it_only_briefly(
+    machine: simulation.Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('nvitop.recording.command.LAST_SAMPLE_SECONDS', 0.1)
+    monkeypatch.setattr('nvitop.recording.command.STOP_SECONDS', 0.1)
+    path = tmp_path / 'a.db'
+    thread = threading.Thread(
+        target=main, args=[['-o', str(path), '--interval=1h', '--duration=2']], daemon=True
+    )
+    thread.start()
+    wait_for_frames(path, 1)
+    machine.hang('nvmlDeviceGetMemoryInfo*')
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert rows(path, 'SELECT reason FROM run') == [('stopped',)]
 
 
 def test_files_of_lines_end_with_a_whole_line_whatever_happens(tmp_path: Path) -> None:
