@@ -114,8 +114,8 @@ VIEWS = {
         lambda fleet: sorted(
             (row for host in fleet.hosts for row in one_by_one(host)),
             key=lambda row: (
-                not row.free,
-                not row.gpus[0].severity,
+                not row.free or row.gpus[0].severity is not None,
+                row.gpus[0].severity is None,
                 not row.held,
             ),
         ),

@@ -338,6 +338,18 @@ def test_filters(words: str, hosts: list[str], gpus: int) -> None:
     assert sum(len(host.gpus) for host in fleet.hosts) == gpus
 
 
+def test_gpus_that_are_free_and_healthy_are_first() -> None:
+    rows = VIEWS['gpus'].rows(DemoSource(80, lambda: NOW).read())
+    ranks = {
+        (True, False): 0,
+        (True, True): 1,
+        (False, True): 1,
+    }
+    found = [ranks.get((row.free > 0, row.gpus[0].severity is not None), 2) for row in rows]
+    assert found == sorted(found)
+    assert {(row.free > 0, row.gpus[0].severity is not None) for row in rows} > ranks.keys()
+
+
 def test_lists_are_sorted_by_any_column() -> None:
     fleet = DemoSource(20, lambda: NOW).read()
     view = VIEWS['hosts']

@@ -95,15 +95,15 @@ def test_users_and_jobs_are_listed_with_their_gpus_below() -> None:
     assert lines[2].split()[1:7] == ['USER', '▼GPUS', 'HELD', 'UTIL', 'PROCS', 'MEM']
     assert lines[3].split()[1:4] == ['alice', '56', '70%']
     assert ' gpu[0001,0003-0004,0025-0028] ' in lines[3]
-    assert '─ alice · 56 GPUs ─' in lines[9]
+    assert '─ alice · 56 × H100 80GB HBM3 ─' in lines[9]
     assert [line.split()[1:4] for line in lines[11:18]] == [
         [f'gpu{number:04}', '0-7', 'busy'] for number in (1, 3, 4, 25, 26, 27, 28)
     ]
     lines = frame(screen(40, 100, 26, 'J', 'Down'))  # too many to list each GPU
     assert ' gpu0013  0,2,4,6 ' in '\n'.join(lines)
-    assert re.search(r'─ slurm 41034 · 32 GPUs ─', '\n'.join(lines))
+    assert re.search(r'─ slurm 41034 · 32 × H100 80GB HBM3 ─', '\n'.join(lines))
     lines = frame(screen(40, 100, 30, 'J', 'End'))  # one of two with this name
-    assert '─ nb try.ipynb · 4 GPUs ─' in '\n'.join(lines)
+    assert '─ nb try.ipynb · 4 × H100 80GB HBM3 · from dcgm-exporter ─' in '\n'.join(lines)
     assert [line.split()[2] for line in lines if ' gpu0023 ' in line][-4:] == ['4', '5', '6', '7']
 
 
@@ -247,7 +247,9 @@ def test_host_without_values_is_listed_with_their_age() -> None:
     state = arrived(state, shown._replace(hosts=(shown.hosts[0], silent)))
     lines = frame(state)
     assert lines[3].split()[1:-1] == ['gpu0002', *['not', 'responding', 'for', '3m']]
-    assert 'gpu0002 · not responding for 3m' in '\n'.join(frame(state._replace(height=30)))
+    below = '\n'.join(frame(state._replace(height=30)))
+    assert 'gpu0002 · not responding for 3m' in below
+    assert 'ADVICE   Check whether the host is up' in below
     assert '1 problem: gpu0002 ' in lines[0]
     state, effects = update_fleet(update_fleet(state, KeyPressed('Home'))[0], KeyPressed('Enter'))
     assert not [effect for effect in effects if isinstance(effect, OpenHost)]

@@ -15,7 +15,7 @@ from nvitop.fleet.lists import (
     ranges_of,
     select,
 )
-from nvitop.fleet.types import Fleet, FleetHost, totals
+from nvitop.fleet.types import Fleet, FleetFinding, FleetHost, FleetShare, totals
 from nvitop.gui.fleet.columns import LETTERS, list_columns
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen, Sort
@@ -140,7 +140,7 @@ def open_host(state: AppState) -> Result:
     row = selected(state)
     if row is None:
         return state, ()
-    name = row.host if state.screen is Screen.PROBLEMS else names_of(row)[0]
+    name = names_of(row)[0]
     host = next((host for host in fleet_of(state).fleet.hosts if host.name == name), None)
     if host is None or not host.gpus:
         is_silent = host is None or host.is_silent
@@ -148,9 +148,11 @@ def open_host(state: AppState) -> Result:
     return state, (OpenHost(host),)
 
 
-def names_of(row: FleetHost) -> list[str]:
-    """Return the names of the hosts in a row."""
-    return [host.name for host in row.members or (row,)]
+def names_of(row: FleetHost | FleetFinding | FleetShare) -> Sequence[str]:
+    """Return the names of the hosts in a row of any list."""
+    if isinstance(row, FleetHost):
+        return [host.name for host in row.members or (row,)]
+    return row.hosts if isinstance(row, FleetShare) else [row.host]
 
 
 def show_hosts(state: AppState) -> Result:

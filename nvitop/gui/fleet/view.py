@@ -13,10 +13,12 @@ from nvitop.fleet.lists import (
     names_text,
     no_hosts,
     one_by_one,
+    parse_filter,
     problems_of,
     ranges_text,
+    select,
 )
-from nvitop.fleet.types import FleetFinding, FleetHost
+from nvitop.fleet.types import Fleet, FleetFinding, FleetHost, FleetShare
 from nvitop.gui.fleet.columns import glyphs_column, list_columns, number_text, severity_text
 from nvitop.gui.fleet.state import LISTS, fleet_of, names_of, selected
 from nvitop.gui.model.choices import Screen
@@ -236,33 +238,25 @@ def draw_list(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> N
 def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
     """Draw the GPUs of the current line, above them what to do about a problem."""
     row = selected(state)
+    known_hosts = {host.name: host for host in fleet_of(state).fleet.hosts}
+    shown = Fleet(tuple(known_hosts[name] for name in names_of(row) if name in known_hosts))
+    name = row.host if isinstance(row, FleetFinding) else row.name
+    known = 'host' if len(shown.hosts) == 1 else ''
     facts: list[tuple[str, str]] = []
-    hosts = {host.name: host for host in fleet_of(state).fleet.hosts}
-    if state.screen in (Screen.USERS, Screen.JOBS):
-        is_user = state.screen is Screen.USERS
-        gpus = [
-            each
-            for name in row.hosts
-            for each in one_by_one(hosts[name])
-            if row.name in (each.gpus[0].users if is_user else each.gpus[0].jobs)
-        ]
-        words = [counted(len(gpus), 'GPU')]
-        known = 'users' if is_user else 'jobs'
-    else:
-        names = [row.host] if state.screen is Screen.PROBLEMS else names_of(row)
-        shown = [hosts[name] for name in names if name in hosts]
-        gpus = [each for host in shown for each in one_by_one(host)]
-        if state.screen is Screen.PROBLEMS:
-            facts = [('PROBLEM', row.text), ('ADVICE', row.advice or _ADVICE)]
-        words = _words_of_hosts(shown)
-        known = 'host' if len(shown) == 1 else ''
+    if isinstance(row, FleetShare):
+        shown, known = select(shown, parse_filter(row.filter)), LISTS[state.screen]
+    elif isinstance(row, FleetFinding):
+        facts = [('PROBLEM', row.text), ('ADVICE', row.advice or _ADVICE)]
+    elif row.is_silent:
+        facts = [('ADVICE', finding.advice) for finding in row.findings if finding.advice]
+    gpus = [gpu for host in shown.hosts for gpu in one_by_one(host)]
+    words = _words_of_hosts(shown.hosts)
     room = area.height - 2 - len(facts)
     gpus = folded_gpus(gpus) if len(gpus) > room else gpus
     if len(gpus) > room:
         words.insert(1, f'{room} rows shown')
         faulty = sorted(range(len(gpus)), key=lambda at: gpus[at].gpus[0].severity is None)
         gpus = [gpus[at] for at in sorted(faulty[:room])]
-    name = row.host if state.screen is Screen.PROBLEMS else row.name
     title = ' · '.join([safe(name), *words])
     if cell_width(title) > buf.width - 4:
         title = title.partition(', which')[0]  # without what its exporter does not report
