@@ -20,7 +20,7 @@ UPDATE = types.SimpleNamespace(enabled=False)
 
 #: Role and its letter.
 _ROLES = """
-    TEXT=t DIM=d BORDER=b TITLE=q HEADING=n UTILIZATION=c MEMORY=m OTHER=s HELD=h UNKNOWN=u
+    TEXT=t DIM=d BORDER=b TITLE=q HEADING=n UTILIZATION=c MEMORY=m OTHER=s SENT=r HELD=h UNKNOWN=u
     IDLE=/ TRACK=. ERROR=e WARNING=w KEY=k USER=p ROOT=a BADGE=o SELECTED=x TAGGED=v
     INPUT=i
 """

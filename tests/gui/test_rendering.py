@@ -258,6 +258,7 @@ def test_roles_that_must_differ_look_different(theme: Theme, colors: int) -> Non
         # A tagged zombie must look tagged, because it gets a signal. Without colors, only its mark does.
         assert look(Role.TAGGED) not in {look(Role.WARNING), look(Role.ERROR)}
         assert look(Role.UTILIZATION) != look(Role.MEMORY)
+        assert colors < 256 or look(Role.OTHER) != look(Role.SENT)
         assert states.isdisjoint({look(role) for role in METRICS})
 
 

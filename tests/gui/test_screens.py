@@ -460,7 +460,7 @@ def test_failed_signal_is_listed_as_a_problem() -> None:
 
 def test_histories_on_a_common_axis_hang_from_it_in_parts_of_a_cell() -> None:
     buffer = Buffer(4, 2)
-    draw_history(buffer, Rect(0, 0, 4, 2), (100, 50, 10, None), Style(Role.OTHER), hangs=True)
+    draw_history(buffer, Rect(0, 0, 4, 2), (100, 50, 10, None), Style(Role.SENT), hangs=True)
     pieces = [(y, *piece) for y in range(2) for piece in buffer.row(y)]
     assert [(y, x, text, style.reverse) for y, x, text, style in pieces] == [
         (0, 0, '  ▆', True),  # a quarter of the third cell

@@ -150,7 +150,7 @@ def to_ascii(buffer: Buffer) -> Buffer:
         for x, text, style in buffer.row(y):
             if style.role is Role.TRACK:
                 text = text.translate(_ASCII_OF_TRACKS)
-            if style.role is Role.OTHER and style.reverse:
+            if style.role is Role.SENT and style.reverse:
                 text, style = text.translate(_ASCII_OF_HANGING), style._replace(reverse=False)
             # A part of a cell has no track behind it.
             if style.back is Role.TRACK:

@@ -31,6 +31,8 @@ class Role(enum.IntEnum):
     UTILIZATION = enum.auto()
     MEMORY = enum.auto()
     OTHER = enum.auto()
+    #: Traffic that is sent, next to that which is received.
+    SENT = enum.auto()
     #: The bar of a GPU that is held.
     HELD = enum.auto()
     UNKNOWN = enum.auto()
@@ -191,6 +193,7 @@ _DARK: Mapping[Role, Paint] = {
     Role.UTILIZATION: _paint(74, 6),
     Role.MEMORY: _paint(141, 5, 13),
     Role.OTHER: _paint(73, 4, 12),
+    Role.SENT: _paint(30, 4),
     Role.HELD: _paint(214, 3, 11, bold=True),
     Role.TRACK: _paint(238, DEFAULT, 8),
     Role.IDLE: _paint(83, 2, 10, bold=True),
@@ -218,6 +221,7 @@ _LIGHT: Mapping[Role, Paint] = {
     Role.UTILIZATION: _paint(31, 4),
     Role.MEMORY: _paint(97, 5),
     Role.OTHER: _paint(30, 6),
+    Role.SENT: _paint(23, 6),
     Role.HELD: _paint(130, 3, bold=True),
     Role.TRACK: _paint(253, DEFAULT, 7),
     Role.IDLE: _paint(28, 2, bold=True),
@@ -243,6 +247,7 @@ _COLORBLIND: Mapping[Role, Paint] = {
     Role.UTILIZATION: _paint(69, 4, 12),
     Role.MEMORY: _paint(175, 5, 13),
     Role.OTHER: _paint(109, 7),
+    Role.SENT: _paint(66, 8),
     Role.HELD: _paint(221, 3, 11, bold=True),
     Role.IDLE: _SKY,
     Role.WARNING: _paint(221, 3, 11),

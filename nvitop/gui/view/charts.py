@@ -233,6 +233,10 @@ def draw_series(
         if y + lines > area.bottom:
             break
         width = area.width - left
+        # A blank row keeps a history from the next one, but not from the one that mirrors it.
+        rows = lines - (lines > 2)
+        is_above_mirror = any(below.is_mirrored for below in series[number + 1 : number + 2])
+        graph = Rect(area.x + left, y + lines - rows if is_above_mirror else y, width, rows)
         values = ruler.values(line.key, line.metric, width)
         top = line.top or _common_top(series, number, ruler, width)
         buf.write(area.x, y, clip(line.title, _TITLE - 1), HEADING)
@@ -252,16 +256,14 @@ def draw_series(
         highest = ruler.highest(line.key, line.metric, width)
         is_known = line.now is not None or highest is not None
         if is_known and not line.top and not line.is_mirrored:
-            # Next to the top of the history, whose scale it is.
             text = f'up to {line.format(top)}'
-            start = area.x + left - 1 - len(text)
+            start = graph.x - 1 - len(text)
             buf.write(start, y, text if start > x else '', DIM)
         if lines > 1 and highest is not None:
             highest = highest if line.now is None else max(highest, line.now)
             x = area.x + _TITLE
             peak = (line.format_peak or line.format)(highest)
             buf.write(x, y + 1, clip(f'max {peak}', _VALUE), DIM)
-        graph = Rect(area.x + left, y, width, lines)
         draw_history(buf, graph, values, line.style, bound=top, hangs=line.is_mirrored)
         _write_gap(buf, graph, values, line.gap_words)
 

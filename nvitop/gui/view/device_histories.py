@@ -10,6 +10,7 @@ from nvitop.basics.metrics import METRICS_BY_NAME, Metric
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.device_columns import is_known, metric_style, top_of, value_of
 from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.theme import Role, Style
 from nvitop.gui.view.charts import MetricLine, Ruler, draw_ruler, draw_series, history_x
 from nvitop.sampling.types import DeviceSample
 
@@ -23,17 +24,18 @@ def device_line(device: DeviceSample, metric: Metric) -> MetricLine:
     gap_words = _GAP_WORDS if metric.tier == 'shown' else ''
     if device.key.is_mig and not is_known(device, metric.name):
         gap_words = _MIG_WORDS
+    is_sent = metric.name.endswith('_tx_throughput')
     line = MetricLine(
         metric.graph,
         value_of(device, metric.name),
         functools.partial(fmt.format_measured, metric.unit),
         device.key,
         metric.name,
-        metric_style(metric),
+        Style(Role.SENT) if is_sent else metric_style(metric),
         top_of(metric, [device]),
         1024 if metric.unit == 'KiB/s' else 1000,
         gap_words,
-        is_mirrored=metric.name.endswith('_tx_throughput'),
+        is_mirrored=is_sent,
     )
     limit, total = (
         device.info.temperature_slowdown_threshold_celsius,

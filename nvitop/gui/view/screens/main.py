@@ -21,7 +21,7 @@ from nvitop.sampling.history import History
 #: Note on processes of another PID namespace.
 _FOREIGN = ('another PID namespace: run with --pid=host', 'run with --pid=host')
 #: Roles of bars and graphs.
-_VALUES = (Role.UTILIZATION, Role.MEMORY, Role.OTHER, Role.HELD)
+_VALUES = (Role.UTILIZATION, Role.MEMORY, Role.OTHER, Role.SENT, Role.HELD)
 
 
 def draw_main_screen(buf: Buffer, state: AppState, layout: ListLayout, history: History) -> None:
