@@ -221,7 +221,6 @@ def dashboard() -> str:
     document = {
         'description': 'NVIDIA GPUs of many hosts, from nvitop exporter.',
         'graphTooltip': 1,
-        'id': None,
         'panels': panels,
         'refresh': '1m',
         'schemaVersion': 39,  # Grafana 11 and newer
@@ -230,7 +229,6 @@ def dashboard() -> str:
         'time': {'from': 'now-1h', 'to': 'now'},
         'title': 'nvitop',
         'uid': UID,
-        'version': 1,
     }
     return json.dumps(document, indent=2) + '\n'
 

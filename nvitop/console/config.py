@@ -9,7 +9,8 @@ import threading
 from typing import Any, Collection, Mapping, NamedTuple
 
 from nvitop.basics.toml import TomlDocument, TomlError, unknown
-from nvitop.console.option_table import KEY_TABLE, SETTINGS, checked_word, format_value
+from nvitop.console.arguments import one_of
+from nvitop.console.option_table import KEY_TABLE, SETTINGS, format_value
 from nvitop.console.options import PRESET, Options, merge
 from nvitop.platforms import config_file, saved_file
 
@@ -101,7 +102,7 @@ def _check_keys(
     for action, keys in table.items():
         try:
             if action == PRESET:
-                actions[action] = (checked_word(keys, choices.get(PRESET, ())),)
+                actions[action] = (one_of('word', choices.get(PRESET, ()))(str(keys)),)
             elif action in known:
                 actions[action] = _checked_keys(keys)
             else:

@@ -8,7 +8,6 @@ import errno
 import gc
 import io
 import os
-import re
 import signal
 import sys
 import threading
@@ -221,10 +220,6 @@ def _open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(descriptor, 'r' if name == 'stdin' else 'w'))
 
 
-#: Lone UTF-16 surrogates, as in names on Windows, except those that stand for undecodable bytes.
-_UNWRITABLE = re.compile('[\ud800-\udc7f\udd00-\udfff]')
-
-
 class Output:
     """Standard output, or the file ``path``, which the first row creates or truncates.
 
@@ -282,5 +277,5 @@ def _encoded(text: str) -> bytes:
     """Encode as UTF-8; undecodable bytes of names are restored."""
     try:
         return text.encode('utf-8', 'surrogateescape')
-    except UnicodeEncodeError:
-        return _UNWRITABLE.sub('\ufffd', text).encode('utf-8', 'surrogateescape')
+    except UnicodeEncodeError:  # lone UTF-16 surrogates, as in names on Windows
+        return text.encode('utf-8', 'replace')

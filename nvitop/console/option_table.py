@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 from typing import Any, Collection, Mapping, NamedTuple
 
-from nvitop.basics.toml import unknown
 from nvitop.basics.units import in_unit
 from nvitop.console import options
 from nvitop.console.arguments import (
@@ -18,6 +17,7 @@ from nvitop.console.arguments import (
     add_devices,
     add_general,
     duration,
+    one_of,
     separated,
     whole_number,
 )
@@ -111,10 +111,10 @@ class Option(NamedTuple):
         if self.unit:
             return self.arguments['type'](value)
         if 'choices' in self.arguments:
-            return checked_word(value, self.arguments['choices'])
+            return one_of('word', self.arguments['choices'])(str(value))
         if not isinstance(value, (list, tuple)):
             raise ValueError(f'must be a list, not {value!r}')
-        names = tuple(checked_word(item, allowed) for item in value)
+        names = tuple(map(one_of('word', allowed), map(str, value)))
         if not names:
             raise ValueError(f'must name at least one of {", ".join(allowed)}')
         if len(set(names)) < len(names):
@@ -124,13 +124,6 @@ class Option(NamedTuple):
     def format(self, value: Any) -> str:
         """Return a value of Options in TOML."""
         return in_unit(value, self.unit) if self.unit else format_value(value)
-
-
-def checked_word(value: object, allowed: Collection[str]) -> str:
-    """Return one of the allowed words; raise ValueError if it is none."""
-    if isinstance(value, str) and value in allowed:
-        return value
-    raise ValueError(unknown('word', str(value), allowed))
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ _EXIT_STATUS = {
 _NOT_WITH_HELD = ('since', 'until', 'by', 'format', 'sort', 'top', 'total')
 
 
-def parse_moment(text: str, now: float) -> tuple[float, float | None]:
+def parse_moment(text: str, now: float | None = None) -> tuple[float, float | None]:
     """Return the time of ``'last month'``, ``'yesterday'``, ``'-7d'`` or ``'2026-11-01'``.
 
     The second value is the end of a named period; ``None``: there is none, or not yet.
@@ -60,6 +60,7 @@ def parse_moment(text: str, now: float) -> tuple[float, float | None]:
     Raises:
         ValueError: It is not a time.
     """
+    now = time.time() if now is None else now
     today = date.fromtimestamp(now)
     this_month = today.replace(day=1)
     this_week = today - timedelta(days=today.weekday())
@@ -81,10 +82,6 @@ def parse_moment(text: str, now: float) -> tuple[float, float | None]:
     except ValueError:
         expected = "'2026-11-01', '2026-11-22 14:05', '-7d', 'yesterday' or 'last month'"
         raise ValueError(f'not a time: {text!r}; expected {expected}') from None
-
-
-def _moment(text: str) -> tuple[float, float | None]:
-    return parse_moment(text, time.time())
 
 
 def make_parser() -> ArgumentParser:
@@ -110,14 +107,14 @@ def make_parser() -> ArgumentParser:
     add = parser.add_argument_group('what is counted').add_argument
     add(
         '--since',
-        type=_moment,
+        type=parse_moment,
         metavar='TIME',
         help='begin at TIME, such as 2026-11-01, "2026-11-22 14:05", -7d, yesterday or "last month" '
         '(default: the last 7 days of the recordings)',
     )
     add(
         '--until',
-        type=_moment,
+        type=parse_moment,
         metavar='TIME',
         help='end before TIME (default: the end of the recordings, or of the period that --since '
         'names)',
