@@ -41,31 +41,28 @@ def print_message(program: str, kind: Kind, text: str) -> None:
         print(message, file=sys.stderr)
 
 
-#: Yellow is too weak on a light background; this amber is legible on light and dark ones.
-_YELLOW, _AMBER = '\033[33m', '\033[38;5;130m'
-#: Look of text in a report → its color and attributes.
-_LOOKS: dict[str, tuple[str | None, tuple[str, ...]]] = {
-    'title': (None, ('bold',)),
-    'dim': (None, ('dark',)),
-    'badge': (None, ('reverse',)),
-    'free': ('green', ()),
-    'held': ('yellow', ()),
-    'warning': ('yellow', ('bold',)),
-    'critical': ('red', ('bold',)),
+#: Look of text in a report → its codes for terminals with few colors, which follow their theme, and
+#: for those with 256, legible on light and dark backgrounds.
+_LOOKS = {
+    'title': ('1', '1'),
+    'dim': ('2', '38;5;243'),
+    'badge': ('7', '7'),
+    'free': ('32', '38;5;28'),
+    'held': ('33', '38;5;130'),
+    'warning': ('1;33', '1;38;5;130'),
+    'critical': ('1;31', '1;38;5;196'),
 }
 
 
 def painted(text: str, look: str) -> str:
     """Return text for standard output in the look of a part of a report, if it takes colors."""
-    from nvitop.api.termcolor import colored  # most commands need none
+    from nvitop.api.termcolor import can_colorize  # most commands need none
 
-    if not text or not look:
+    if not text or not look or not can_colorize():
         return text
-    color, attributes = _LOOKS[look]
-    shown = colored(text, color, attrs=attributes)
-    if os.environ.get('COLORTERM') or '256color' in os.environ.get('TERM', ''):
-        shown = shown.replace(_YELLOW, _AMBER, 1)
-    return shown
+    has_many = os.environ.get('COLORTERM') or '256color' in os.environ.get('TERM', '')
+    few, many = _LOOKS[look]
+    return f'\033[{many if has_many else few}m{text}\033[m'
 
 
 def print_messages(program: str, messages: Iterable[Message]) -> None:

@@ -117,13 +117,13 @@ def test_text_counts_gpus_by_severity_and_colors_it(
     machine.set(gpu=0, remapped_rows_pending=True)
     machine.set(gpu=2, lost=True)
     monkeypatch.setenv('FORCE_COLOR', '1')
-    for terminal, amber in (
-        ('xterm-256color', '\033[1m\033[38;5;130m'),
-        ('xterm', '\033[1m\033[33m'),
+    for terminal, red, amber in (
+        ('xterm-256color', '38;5;196', '38;5;130'),
+        ('xterm', '31', '33'),
     ):
         monkeypatch.setenv('TERM', terminal)
         monkeypatch.delenv('COLORTERM', raising=False)
-        critical, warning = '\033[1m\033[31mcritical\033[0m', f'{amber}warning\033[0m'
+        critical, warning = f'\033[1;{red}mcritical\033[m', f'\033[1;{amber}mwarning\033[m'
         lines = health('--expect', '9').out.splitlines()
         assert lines[0] == f'2 {critical}, 1 {warning} of 9 GPUs'
         named = [line for line in lines if line.startswith('GPU ')]
