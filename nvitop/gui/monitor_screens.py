@@ -3,17 +3,28 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import DETAILS, PROCESS_TRAFFIC, Screen
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.state import lists
 from nvitop.gui.state.actions import begin_reading, columns_in_order
-from nvitop.gui.state.app_state import AppState, Filter, ListPosition, Program, Result, ScreenSpec
+from nvitop.gui.state.app_state import (
+    AppState,
+    Filter,
+    ListPosition,
+    Program,
+    Result,
+    ScreenSpec,
+    Selected,
+)
 from nvitop.gui.state.bindings import USUAL
 from nvitop.gui.state.dialog import command_lines, note_lines
+from nvitop.gui.state.events import Travel
 from nvitop.gui.state.help_contents import help_lines, monitor_help
-from nvitop.gui.state.navigation import lines_layout
+from nvitop.gui.state.navigation import current_line, leave_tree, lines_layout
 from nvitop.gui.state.orders import ORDERS_BY_NAME
 from nvitop.gui.state.problems import problem_key
 from nvitop.gui.state.process_filter import FIELDS, matches, parse_query
@@ -122,8 +133,28 @@ def _long_rows(state: AppState) -> tuple[list[str], int]:
     return texts, columns[-1].width if columns else 0
 
 
+def _selected_in_list(state: AppState) -> Selected:
+    key = state.position.key
+    lines = (line for block in state.blocks for line in block if line.key == key)
+    processes = next((line.processes for line in lines), ())
+    return Selected(None if state.selected is None else state.selected.identity, processes)
+
+
+def _selected_in_tree(state: AppState) -> Selected:
+    index = current_line(state)
+    processes = () if index is None else (state.tree_rows[index].process,)
+    is_measured = bool(state.shown_sample.host_processes)
+    return Selected(cast('tuple[int, float] | None', state.position.key), processes, is_measured)
+
+
+def _process_of_page(state: AppState) -> Selected:
+    processes = tuple(row for row in state.shown_sample.processes if row.key == state.metrics)
+    return Selected(None if state.metrics is None else state.metrics.identity, processes)
+
+
 MAIN = ScreenSpec(
     draw=draw_main_screen,
+    selection=_selected_in_list,
     menu=(
         *('h', 'r', 'S s', 'n N', 'PageUp PageDown', 'Up Down', 'Tab', 'Enter', 'T', 'K', 'e'),
         *('Space', 'Esc', '\\', 'F6', '!', 'u', '/', 't', 'J', 'C', 'z', '( )', '{ }', 'b', 'q'),
@@ -140,6 +171,7 @@ MAIN = ScreenSpec(
 )
 TREE = ScreenSpec(
     draw=draw_tree,
+    selection=_selected_in_tree,
     menu=(
         *('h', 'S s', 'n N', 'Up Down', 'T', 'K', 'e', 'Space', 'x', 'Esc'),
         *('/', '\\', 'u', '!', 'z', 'q'),
@@ -152,6 +184,7 @@ TREE = ScreenSpec(
     filter=_FILTER,
     long_lines=_long_rows,
     prepare=_prepare_tree,
+    leave=leave_tree,
     is_framed=True,
 )
 ENVIRON = ScreenSpec(
@@ -169,6 +202,7 @@ ENVIRON = ScreenSpec(
 )
 METRICS = ScreenSpec(
     draw=draw_metrics,
+    selection=_process_of_page,
     menu=('h', 'T', 'K', 'e', '+ -', 'z', 'q'),
     lines=lambda _: (),
     demand=metrics_demand,
@@ -240,6 +274,7 @@ EVENTS = ScreenSpec(
     margins=lambda *_: (2, 0),
     texts=lambda state: [event.text for event in state.events],
     prepare=select_event,
+    leave=lambda _, state: (state, (Travel('pause', -1.0),)),
     is_framed=True,
 )
 SIGNAL = ScreenSpec(

@@ -135,7 +135,7 @@ class OwnerReader:
             is_brief: Whether to read only what kind, ID and name of the owners depend on. That stays
                 until a process is moved.
         """
-        present = {process.key.identity for process in processes}
+        present = {process.identity for process in processes}
         self._known = {
             identity: known for identity, known in self._known.items() if identity in present
         }
@@ -150,7 +150,7 @@ class OwnerReader:
         return tuple(map(self._with_owner, processes))
 
     def _with_owner(self, process: ProcessSample) -> ProcessSample:
-        known = self._known.get(process.key.identity)
+        known = self._known.get(process.identity)
         owner = None if known is None else known.reading.owner
         return process if owner is None else process._replace(owner=owner)
 
@@ -160,7 +160,7 @@ class OwnerReader:
         now = self._clock()
         due: dict[Identity, None] = {}
         for process in processes:
-            identity, known = process.key.identity, self._known.get(process.key.identity)
+            identity, known = process.identity, self._known.get(process.identity)
             if process.status == 'foreign':  # its PID may be that of another process here
                 self._known[identity] = _KnownOwner(OwnerReading(None, ELSEWHERE), now)
             elif known is None or (

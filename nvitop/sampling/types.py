@@ -317,6 +317,11 @@ class ProcessSample(NamedTuple):
     thread_count: int | None = None
     directory: str | None = None
 
+    @property
+    def identity(self) -> tuple[int, float]:
+        """PID and start time, the same on all devices."""
+        return self.key.identity
+
 
 class HostProcessSample(NamedTuple):
     """One host process of the tree screen: a GPU process, an ancestor or a direct child of one."""

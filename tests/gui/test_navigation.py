@@ -36,7 +36,7 @@ from nvitop.gui.state.events import (
 )
 from nvitop.gui.state.keymap import Keymap, rebind
 from nvitop.gui.state.lists import panel_rows, process_lines, relist
-from nvitop.gui.state.navigation import current_line, lines_layout, selected_key
+from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
@@ -342,7 +342,7 @@ def test_esc_clears_one_thing_after_the_other_and_then_leaves() -> None:
 @pytest.mark.parametrize('screen', ['', 't'])
 def test_keys_ignore_a_selected_process_that_the_filter_hides(screen: str) -> None:
     state = pressed(state_of(with_families(MANY)), *screen, 'Down', '\\', *'#none#', 'Enter')
-    selected = selected_key(state)
+    selected = state.selection.identity
     assert selected is not None
     for key in ('T', 'e', 'x' if screen else 'Enter'):
         later, effects = press(state, key)

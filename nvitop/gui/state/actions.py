@@ -141,9 +141,9 @@ def change_time(state: AppState, step: int) -> Result:
 
 def begin_reading(before: AppState, state: AppState) -> Result:
     """Show the environment of the process on the metrics screen or selected ``before``."""
-    pid, start_time = navigation.selected_key(before) or (0, -1.0)
-    process = navigation.selected_process(before)
-    user = '' if process is None else process.username or 'unknown user'
+    identity, processes, _ = before.selection
+    pid, start_time = identity or (0, -1.0)
+    user = processes[0].username or 'unknown user' if processes else ''
     environ = EnvironState(pid, start_time, user)
     return state._replace(environ=environ), (ReadEnvironment(pid, start_time),)
 

@@ -30,6 +30,7 @@ from nvitop.sampling.types import (
     LIVE,
     Demand,
     DeviceKey,
+    HostProcessSample,
     Origin,
     ParentProcess,
     ProcessKey,
@@ -169,6 +170,17 @@ class Frozen(NamedTuple):
     until: float = 0.0
 
 
+class Selected(NamedTuple):
+    """What keys act on: a process, or the processes of a job."""
+
+    #: PID and start time of the process, listed or not; ``None`` if none or a job is selected.
+    identity: tuple[int, float] | None = None
+    #: The process, or those of the job, if they are listed.
+    processes: tuple[ProcessSample | HostProcessSample, ...] = ()
+    #: Whether the list has been measured.
+    is_measured: bool = True
+
+
 class Filter(NamedTuple):
     """What can be typed to filter the lines of a screen."""
 
@@ -248,6 +260,7 @@ class ScreenSpec(NamedTuple):
     #: The text of each line for the search; ``None`` if it searches processes.
     texts: Callable[[AppState], Sequence[str]] | None = None
     filter: Filter = Filter()
+    selection: Callable[[AppState], Selected] = lambda _: Selected()
     #: Lines that are scrolled sideways, and the number of cells in which they are shown; by how many
     #: cells Left and Right scroll.
     long_lines: Callable[[AppState], tuple[list[str], int]] | None = None
@@ -260,8 +273,9 @@ class ScreenSpec(NamedTuple):
     orders: tuple[Order, ...] = ()
     #: Whether it is drawn inside the frame that all lists share; see :attr:`AppState.inner`.
     is_framed: bool = False
-    #: Called with the states before and after the screen is opened; ``None`` if it needs nothing.
-    prepare: Callable[[AppState, AppState], Result] | None = None
+    #: Called with the states before and after the screen is opened, and when it is left.
+    prepare: Callable[[AppState, AppState], Result] = lambda _, state: (state, ())
+    leave: Callable[[AppState, AppState], Result] = lambda _, state: (state, ())
     #: Its name in the way to it.
     name: Callable[[AppState], str] = lambda state: state.screen.value
 
@@ -394,6 +408,10 @@ class AppState(NamedTuple):
     def filtered(self, query: str) -> AppState:
         """Return the state with another filter on the screen."""
         return self._replace(queries={**self.queries, self.spec.filter.noun: query})
+
+    @property
+    def selection(self) -> Selected:
+        return self.spec.selection(self)
 
     @property
     def listing(self) -> Screen:

@@ -50,20 +50,19 @@ def signal_targets(state: AppState) -> tuple[SignalTarget, ...]:
         return ()
     targets: dict[tuple[int, float], SignalTarget] = {}
     tagged, tagged_hosts = state.main.tagged, state.tagged_hosts
-    if state.screen is Screen.METRICS:
+    if not state.spec.has_cursor:
         tagged, tagged_hosts = tagged & {state.metrics}, frozenset()
     for process in state.shown_sample.processes if tagged else ():
         if process.key in tagged:
-            targets.setdefault(process.key.identity, _target(process, state))
+            targets.setdefault(process.identity, _target(process, state))
     for host in state.shown_sample.host_processes if tagged_hosts else ():
         if host.identity in tagged_hosts:
             targets.setdefault(host.identity, _target(host, state))
     if targets or tagged:
         return tuple(targets.values())
-    for selected in navigation.selected_processes(state):
+    for selected in state.selection.processes:
         if selected.is_own:
-            target = _target(selected, state)
-            targets.setdefault(target.key.identity, target)
+            targets.setdefault(selected.identity, _target(selected, state))
     return tuple(targets.values())
 
 
@@ -73,26 +72,24 @@ def why_no_target(state: AppState) -> str:
     unseen, where = tagged_unseen(state, ())
     if unseen:
         return f'Tagged processes are {where}'
-    selected = navigation.selected_process(state)
-    key = navigation.selected_key(state)
-    if key is None and selected is None:
+    identity, processes, is_measured = state.selection
+    if identity is None and not processes:
         quits = state.with_key('q', ' ({} quits)') if state.screen is Screen.MAIN else ''
         return f'Select or tag a process first{quits}'
-    if state.screen is Screen.TREE and not state.shown_sample.host_processes:
+    if not is_measured:
         return 'The tree has not been measured yet'
-    if selected is None and state.screen is Screen.METRICS:
-        return 'The process is no longer listed'
-    if selected is None:
-        return navigation.hidden_by_filter(state) or 'Select or tag a process first'
+    if not processes:
+        return navigation.hidden_by_filter(state) or 'The process is no longer listed'
+    selected = processes[0]
     other = (
         f'{{}} belongs to {safe(selected.username or "another user")}; tag it to signal it anyway'
     )
-    return _OUT_OF_REACH.get(selected.status, other).format('This job' if key is None else key[0])
+    return _OUT_OF_REACH.get(selected.status, other).format(identity[0] if identity else 'This job')
 
 
 def tagged_unseen(state: AppState, targets: Iterable[SignalTarget]) -> tuple[int, str]:
     """Return the number of tagged processes that are neither listed nor targets, and why."""
-    if state.listing is Screen.METRICS:
+    if not state.program.screens[state.listing].has_cursor:
         return 0, ''
     others = {target.key.identity for target in targets}
     listed = {process.key for process in state.shown_sample.processes}
@@ -109,14 +106,11 @@ def notes_on(state: AppState, targets: Iterable[SignalTarget]) -> tuple[str, ...
     A target that is not may have exited, or stopped using the GPU.
     """
     sample = state.sample
-    statuses = {process.key.identity: process.status for process in sample.processes}
+    statuses = {process.identity: process.status for process in sample.processes}
     statuses.update({process.identity: process.status for process in sample.host_processes})
-    in_tree = state.listing is Screen.TREE
-    seen = (
-        {row.key for row in state.tree_rows}
-        if in_tree
-        else {row.key.identity for row in state.rows}
-    )
+    is_filtered = bool(state.query_on(state.listing))
+    lines = state.program.screens[state.listing].lines(state) if is_filtered else ()
+    seen = {process.identity for line in lines for process in line.processes}
 
     def note(target: SignalTarget) -> str:
         is_measured = bool(sample.host_processes) or target.key.device != NO_DEVICE
@@ -128,19 +122,18 @@ def notes_on(state: AppState, targets: Iterable[SignalTarget]) -> tuple[str, ...
             return 'first process of the system'
         if target.key.pid in sample.host.own_ancestry:
             return 'ancestor of nvitop'
-        return 'hidden' if state.query and target.key.identity not in seen else ''
+        return 'hidden' if is_filtered and target.key.identity not in seen else ''
 
     return tuple(map(note, targets))
 
 
 def _target(process: ProcessSample | HostProcessSample, state: AppState) -> SignalTarget:
+    uses = [p for p in state.shown_sample.processes if p.identity == process.identity]
     if isinstance(process, ProcessSample):
         key, parent = process.key, process.parent
     else:
-        key = ProcessKey(process.pid, process.start_time, NO_DEVICE)
-        parent = next(
-            (p.parent for p in state.shown_sample.processes if p.key.identity == key.identity), None
-        )
+        key = ProcessKey(*process.identity, NO_DEVICE)
+        parent = uses[0].parent if uses else None
         if parent is None and process.status == 'zombie':
             above = [p for p in state.shown_sample.host_processes if p.pid == process.parent_pid]
             for p in above[:1]:
@@ -148,9 +141,7 @@ def _target(process: ProcessSample | HostProcessSample, state: AppState) -> Sign
                 parent = ParentProcess(p.pid, p.start_time, p.name, p.username, is_own)
     name = process.name
     command = process.command or special_command(process.status, name) or name or ''
-    devices = tuple(
-        p.key.device for p in state.shown_sample.processes if p.key.identity == key.identity
-    )
+    devices = tuple(p.key.device for p in uses)
     return SignalTarget(key, process.username or 'unknown user', command, parent, devices)
 
 
@@ -257,7 +248,7 @@ def confirm(state: AppState) -> Result:
         return state, (RingBell(),)
     keys = tuple(target.key for target in dialog.targets)
     state, _ = navigation.go_back(state)
-    if state.screen is not Screen.METRICS:
+    if state.spec.has_cursor:
         state = navigation.clear_selection(state)
     return state, (SendSignal(dialog.signal, keys),)
 

@@ -232,7 +232,7 @@ def list_tree(state: AppState) -> tuple[process_rows.TreeRow, ...]:
             if process_filter.is_listed(row, wanted)
             and (device is None or is_on(row.key.device, device))
         )
-        listed = {row.key.identity for row in rows}
+        listed = {row.identity for row in rows}
         listed_pids = {pid for pid, _ in listed}
         processes = _with_ancestors(
             processes,
@@ -269,7 +269,7 @@ def uses_of_devices(state: AppState) -> process_filter.Uses:
     """Return all processes on devices, filtered or not, by PID and start time."""
     uses: dict[tuple[int, float], list[ProcessSample]] = {}
     for row in state.shown_sample.processes:
-        uses.setdefault(row.key.identity, []).append(row)
+        uses.setdefault(row.identity, []).append(row)
     return uses
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence, cast
+from typing import Any, Callable, Sequence
 
 from nvitop.basics.text import exact_word, filter_words, split_word
 from nvitop.gui.model.choices import Screen
@@ -13,7 +13,7 @@ from nvitop.gui.state import lists
 from nvitop.gui.state.app_state import AppState, ListLayout, ListPosition, Result, refuse
 from nvitop.gui.state.events import MousePressed, MouseScrolled, Quit, RingBell, Travel
 from nvitop.gui.state.process_rows import JobKey, job_key
-from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
+from nvitop.sampling.types import DeviceKey, ProcessKey
 
 
 def current_line(state: AppState) -> int | None:
@@ -94,41 +94,12 @@ def deselect(state: AppState) -> AppState:
     return state.at(state.position._replace(key=None))
 
 
-def selected_key(state: AppState) -> tuple[int, float] | None:
-    """Return PID and start time of the selected process, whether it is listed or not."""
-    if state.screen is Screen.TREE:
-        return cast('tuple[int, float] | None', state.position.key)
-    if state.screen is Screen.METRICS and state.metrics is not None:
-        return state.metrics.identity
-    return None if state.selected is None else state.selected.identity
-
-
-def selected_process(state: AppState) -> ProcessSample | HostProcessSample | None:
-    """Return the selected process, or the first one of the selected job, if it is listed."""
-    if state.screen is Screen.TREE:
-        index = current_line(state)
-        return None if index is None else state.tree_rows[index].process
-    return next(iter(selected_processes(state)), None)
-
-
-def selected_processes(state: AppState) -> tuple[ProcessSample | HostProcessSample, ...]:
-    """Return the selected process, or those of the selected job, if they are listed."""
-    if state.screen is Screen.TREE:
-        process = selected_process(state)
-        return () if process is None else (process,)
-    if state.screen is Screen.METRICS:
-        return tuple(row for row in state.shown_sample.processes if row.key == state.metrics)
-    key = state.positions.get(Screen.MAIN, ListPosition()).key
-    return next((line.processes for block in state.blocks for line in block if line.key == key), ())
-
-
 def hidden_by_filter(state: AppState) -> str:
     """Return a message if the filter hides the selected process, so that keys ignore it; or ``''``."""
-    is_measured = bool(state.shown_sample.host_processes) or state.screen is not Screen.TREE
-    key = selected_key(state)
-    if not state.query or not is_measured or key is None or selected_process(state) is not None:
+    identity, processes, is_measured = state.selection
+    if identity is None or processes or not is_measured or not state.query_on(state.screen):
         return ''
-    return f'{key[0]} is hidden by the filter; Esc clears it'
+    return f'{identity[0]} is hidden by the filter; Esc clears it'
 
 
 def select_key(state: AppState, key: ProcessKey) -> AppState:
@@ -240,7 +211,7 @@ def _to_main(state: AppState) -> AppState:
 
 def has_selection(state: AppState) -> bool:
     """Whether a process or job is selected, so that arrows need no hint."""
-    return state.spec.can_deselect and bool(selected_processes(state))
+    return bool(state.selection.processes)
 
 
 #: Maximum number of columns that lines can be scrolled by.
@@ -335,21 +306,22 @@ def open_screen(state: AppState, screen: Screen) -> Result:
         behind=(*state.behind, state.screen),
         prefix='',
     ).at(ListPosition())
-    prepare = opened.spec.prepare
-    return (opened, ()) if prepare is None else prepare(state, opened)
+    return opened.spec.prepare(state, opened)
 
 
 def go_back(state: AppState) -> Result:
-    """Return to the screen below. The main screen takes over the selection of the tree."""
+    """Return to the screen below."""
     *behind, screen = state.behind or (state.program.home,)
-    selected = state.position.key if state.screen is Screen.TREE else None
-    # A replay stands still while its events are read.
-    pause = (screen is Screen.EVENTS) - (state.screen is Screen.EVENTS)
-    effects = (Travel('pause', pause),) if pause else ()
-    state = state._replace(screen=screen, behind=tuple(behind), dialog=None)
-    if selected is None or selected == (state.selected or ())[:2]:
-        return state, effects
-    keys = [row.key for row in state.rows if row.key.identity == selected]
+    below = state._replace(screen=screen, behind=tuple(behind), dialog=None)
+    return state.spec.leave(state, below)
+
+
+def leave_tree(tree: AppState, state: AppState) -> Result:
+    """Let the main screen take over the selection of the tree."""
+    selected = tree.selection.identity
+    if selected is None or (state.selected and state.selected.identity == selected):
+        return state, ()
+    keys = [row.key for row in state.rows if row.identity == selected]
     return (select_key(state, keys[0]) if keys else deselect(state)), ()
 
 
@@ -358,7 +330,8 @@ def leave(state: AppState) -> Result:
     if state.main.shows_page:
         return toggle_page(state)
     if state.screen is Screen.MAIN and state.behind:
-        return go_back(state)
+        # A replay stands still while its events are read.
+        return go_back(state)[0], (Travel('pause', 1.0),)
     return state, (Quit(),)
 
 

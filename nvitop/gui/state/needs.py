@@ -44,23 +44,20 @@ def _need(is_met: Callable[[AppState], object], why: str) -> Need:
 need_device = _need(lambda state: state.main.selected_device, 'Select a GPU first')
 need_job = _need(lambda state: state.job is not None, 'Select a job first')
 #: No selected job: a process on its own, or one of a job.
-need_no_job = _need(
-    lambda state: state.job is None or state.screen is not Screen.MAIN,
-    'Select one of its processes',
-)
+need_no_job = _need(lambda state: state.selection.identity, 'Select one of its processes')
 need_past = _need(lambda state: state.origin.can_travel, 'No samples of other times are kept')
 need_recording = _need(lambda state: not state.origin.is_live, 'Works only in a recording')
 
 
 def need_process(state: AppState) -> str:
-    if navigation.selected_process(state) is not None:
+    if state.selection.processes:
         return ''
     return navigation.hidden_by_filter(state) or 'Select a process first'
 
 
 def need_taggable(state: AppState) -> str:
     """A process to tag: the selected one, or the first one."""
-    if navigation.selected_processes(state):
+    if state.selection.processes:
         return ''
     return navigation.hidden_by_filter(state) or (
         '' if state.spec.lines(state.inner) else 'No process to tag'
@@ -73,7 +70,7 @@ def need_search(state: AppState) -> str:
 
 def need_shown_process(state: AppState) -> str:
     """A selected process, or the one on its page."""
-    return '' if state.screen is Screen.METRICS else need_process(state)
+    return need_process(state) if state.spec.has_cursor else ''
 
 
 def need_target(state: AppState) -> str:

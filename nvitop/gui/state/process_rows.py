@@ -32,6 +32,10 @@ class TreeRow(NamedTuple):
     def key(self) -> tuple[int, float]:
         return self.process.identity
 
+    @property
+    def processes(self) -> tuple[HostProcessSample, ...]:
+        return (self.process,)
+
 
 def _sibling_order(process: HostProcessSample) -> tuple[bool, bool, str, int]:
     username = process.username
@@ -115,7 +119,7 @@ class Group(NamedTuple):
     @property
     def process_count(self) -> int:
         """Number of processes; one on two devices counts once."""
-        return len({process.key.identity for process in self.processes})
+        return len({process.identity for process in self.processes})
 
     @property
     def counted(self) -> str:
@@ -285,7 +289,7 @@ def total_of(processes: Sequence[ProcessSample]) -> ProcessSample:
     """Return the sums over processes as one process; a value that is unknown of any of them is unknown."""
     first = processes[0] if processes else _NOTHING
     # A process has the same values of the host on all its devices.
-    hosts = {process.key.identity: process for process in processes}.values()
+    hosts = {process.identity: process for process in processes}.values()
     idle = [p.gpu_idle_seconds for p in processes if p.gpu_idle_seconds is not None]
     times = [p.running_time_seconds for p in hosts if p.running_time_seconds is not None]
     values: dict[str, Any] = {field: _mean_over_devices(processes, field) for field in _MEANS}

@@ -8,7 +8,6 @@ from nvitop.gui.state import navigation
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.lists import process_lines
 from nvitop.gui.state.process_rows import subtree
-from nvitop.sampling.types import ProcessSample
 
 
 def tree_tags(state: AppState) -> frozenset[tuple[int, float]]:
@@ -26,7 +25,7 @@ def tag_subtree(state: AppState) -> Result:
 def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:
     """Tag processes on all their devices; untag them if all are tagged."""
     on_devices = frozenset(
-        process.key for process in state.shown_sample.processes if process.key.identity in keys
+        process.key for process in state.shown_sample.processes if process.identity in keys
     )
     if keys <= tree_tags(state):
         main = state.main.tagged - on_devices
@@ -39,12 +38,9 @@ def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:
 
 def tag(state: AppState) -> Result:
     """Tag or untag the process or job, the first one if none is selected, and go to the next."""
-    if not navigation.selected_processes(state):
+    if not state.selection.processes:
         state = navigation.go_to_line(state, 0)
-    selected = navigation.selected_processes(state)
-    tagged = _toggle_tags(
-        state, {(p.key if isinstance(p, ProcessSample) else p).identity for p in selected}
-    )
+    tagged = _toggle_tags(state, {process.identity for process in state.selection.processes})
     if state.screen is not Screen.MAIN or state.job is None:
         return navigation.move_by_lines(tagged, 1)[0], ()
     line = navigation.current_line(state) or 0

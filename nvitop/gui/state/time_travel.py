@@ -73,9 +73,9 @@ def show_past(state: AppState, event: events.PastShown) -> AppState:
     tally = Tally(problems, past_findings, costs, problem_lines(problems))
     until = state.sample.monotonic if state.frozen is None else state.frozen.until
     # A kept sample may be older than the look-up of owners.
-    owners = {process.key.identity: process.owner for process in state.sample.processes}
+    owners = {process.identity: process.owner for process in state.sample.processes}
     processes = tuple(
-        process._replace(owner=owners.get(process.key.identity) or process.owner)
+        process._replace(owner=owners.get(process.identity) or process.owner)
         for process in sample.processes
     )
     sample = sample._replace(processes=processes)
