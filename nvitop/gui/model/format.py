@@ -208,14 +208,17 @@ def _reason_words(name: str) -> str:
 
 
 def devices_text(devices: Sequence[DeviceKey]) -> str:
-    """Return the devices of a process: ``GPU 0-3,7``, ``GPU 2,1:0``, ``Host`` if there are none."""
+    """Return the devices of a process: ``GPU 0-3,7``, ``GPU 1:0 2``, ``Host`` if there are none."""
     return f'GPU {join_labels(key.label for key in sorted(devices))}' if devices else 'Host'
 
 
 def join_labels(labels: Iterable[str]) -> str:
-    """Join labels, those of MIG devices last; successive GPUs become a range: ``0-3,7``, ``3,0:2``."""
+    """Join labels in natural order; successive GPUs become a range: ``0-3,7``; with MIG: ``0:2 3``."""
+    labels = list(labels)
+    if any(':' in label for label in labels):
+        return ' '.join(labels)  # a comma would seem to separate MIG devices of one GPU
     runs: list[tuple[str, str, int]] = []
-    for label in sorted(labels, key=lambda label: ':' in label):
+    for label in labels:
         if runs and label.isdecimal() and runs[-1][1].isdecimal():
             first, last, length = runs[-1]
             if int(label) == int(last) + 1:
