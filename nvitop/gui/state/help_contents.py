@@ -16,6 +16,7 @@ from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup
 from nvitop.gui.state.needs import need_past, need_recording
 from nvitop.health import KINDS
 from nvitop.health.states import BUSY_PERCENT, USED_PERCENT
+from nvitop.health.types import Label
 
 #: Cells of the keys; the text begins after them.
 _KEYS_WIDTH = 15
@@ -54,6 +55,12 @@ _MARKS = (
     HelpEntry('* tagged', 'a signal goes to it', Style(Role.TAGGED)),
     HelpEntry('TYPE', TYPES.replace(' client', ''), PLAIN),
 )
+
+
+def _explained(kind: Label) -> str:
+    return re.sub('^with (a )?', '', kind.counted).replace('needing', 'needs')
+
+
 _STATES = HelpGroup(
     'After the state of a GPU',
     tuple(
@@ -61,8 +68,8 @@ _STATES = HelpGroup(
         for mark, kinds in itertools.groupby(
             sorted(KINDS.values(), key=lambda kind: kind.mark.lower()), lambda kind: kind.mark
         )
-        for texts in [dict.fromkeys(re.sub('^with (a )?', '', kind.counted) for kind in kinds)]
-        if mark not in [entry.keys for entry in _MARKS]
+        for texts in [dict.fromkeys(map(_explained, kinds))]
+        if mark not in [*texts, *(entry.keys for entry in _MARKS)]
     ),
 )
 
@@ -126,7 +133,7 @@ def help_lines(state: AppState) -> tuple[tuple[HelpEntry, ...], ...]:
     ]
     below = state.behind[-1] if state.behind else state.program.home
     prefix = state.keymap.sort_prefix(below)
-    first, *others = (
+    keys = (
         HelpGroup(
             heading,
             tuple(
@@ -143,7 +150,7 @@ def help_lines(state: AppState) -> tuple[tuple[HelpEntry, ...], ...]:
     width = state.width // count
     room = max(10, width - _KEYS_WIDTH - 3)
     columns: list[list[tuple[HelpEntry, ...]]] = [[] for _ in range(count)]
-    for heading, entries in (first, *before, *others, *after):
+    for heading, entries in (*before, *keys, *after):
         column = min(columns, key=len)  # so that what comes first is at the top
         column += [()] if column else []
         column.append((HelpEntry('', heading, TITLE),))
