@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Collection, Iterable, Mapping, Sequence
 
 from nvitop.basics.text import contains
+from nvitop.basics.units import format_hours
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
 from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS
 from nvitop.gui.model.device_columns import device_widths
@@ -307,12 +308,23 @@ def listed_users(state: AppState) -> tuple[process_rows.Group, ...]:
                 for name, t in times.items()
             )
             users = (*users, *(user for user in absent if any(user.gpu_times or ())))
+        users = _with_hours(users)
     if not state.sums_by_owner:
         own = state.shown_sample.host.username
         users = tuple(user._replace(is_own=user.name == own is not None) for user in users)
     users = sorted_lines(state, Screen.USERS, users)
     # Time without a known user is below all users.
     return tuple(sorted(users, key=lambda user: not (user.name or user.processes)))
+
+
+def _with_hours(users: Sequence[process_rows.Group]) -> tuple[process_rows.Group, ...]:
+    """Return users with the texts of their GPU-hours; none held is blank, as no idle memory is."""
+    total = sum(sum(user.gpu_times or ()) for user in users)
+    times = [user.gpu_times or (0.0, 0.0) for user in users]
+    return tuple(
+        user._replace(hours=(format_hours(used, total), format_hours(held, total) if held else ''))
+        for user, (used, held) in zip(users, times)
+    )
 
 
 def listed_problems(state: AppState) -> tuple[ProblemCount, ...]:

@@ -100,6 +100,8 @@ class Group(NamedTuple):
     total: ProcessSample
     #: Seconds × GPUs used and held idle; ``None``: unknown.
     gpu_times: tuple[float, float] | None = None
+    #: Their texts in hours.
+    hours: tuple[str, str] = ('', '')
     #: Whether it is the user of the program.
     is_own: bool = False
 
@@ -129,6 +131,11 @@ class Group(NamedTuple):
     def has_one_owner(self) -> bool:
         """Whether all processes belong to the same job, or to the same session or the like."""
         return bool(self.key[1]) or len({process.owner for process in self.processes}) == 1
+
+    def memory_on(self, device: DeviceKey) -> int | None:
+        """Return the memory on a device, ``None`` if none of the processes is on it."""
+        here = [process for process in self.processes if process.key.device == device]
+        return sum(process.gpu_memory_bytes or 0 for process in here) if here else None
 
     @property
     def idle_memory_bytes(self) -> int | None:

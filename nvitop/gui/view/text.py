@@ -150,8 +150,9 @@ def severity_sign(severity: str) -> tuple[str, Style]:
     return '▲', WARNING if severity == 'warning' else PLAIN
 
 
-def draw_section(buf: Buffer, y: int, title: str) -> None:
-    """Begin another part inside the frame of a list with a line that joins it."""
+def draw_section(buf: Buffer, y: int, title: str) -> Rect:
+    """Begin another part inside the frame of a list with a line that joins it; return what is below."""
     buf.write(0, y, '─' * buf.width, BORDER)
     if title:
         buf.write(0, y, f' {title} ', TITLE, width=max(0, buf.width - 1))
+    return Rect(0, y + 1, buf.width, max(0, buf.height - 1 - y))

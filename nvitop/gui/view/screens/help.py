@@ -8,7 +8,7 @@ from typing import Sequence
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.table import CLASSIC, Column
-from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import DIM, PLAIN, TITLE
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState, ListLayout
@@ -108,8 +108,7 @@ def draw_columns(buf: Buffer, state: AppState, layout: ListLayout, _: History) -
     y = layout.area.bottom
     if y < buf.height and layout.line is not None:
         meaning = COLUMNS_BY_NAME[layout.lines[layout.line]].help
-        draw_section(buf, y, '')
-        draw_message(buf, Rect(0, y + 1, buf.width, buf.height - 1 - y), meaning)
+        draw_message(buf, draw_section(buf, y, ''), meaning)
 
 
 def meaning_height(state: AppState) -> int:

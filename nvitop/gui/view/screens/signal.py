@@ -8,7 +8,7 @@ from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, TITLE, Role, Style
 from nvitop.gui.render.width import safe
-from nvitop.gui.state.app_state import AppState, ListLayout
+from nvitop.gui.state.app_state import AppState, ListLayout, SignalDialog
 from nvitop.gui.state.dialog import (
     SIGNAL_KEYS,
     SIGNALS,
@@ -33,33 +33,12 @@ _COLUMNS = (
 
 
 def draw_signal(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
-    """Draw the screen. Signals are dim until a key can confirm."""
     dialog = state.dialog
     assert dialog is not None
     count = len(dialog.targets)
     which = ['this process'] if count == 1 else [f'these {count} processes', f'{count} processes']
     draw_screen_title(buf, layout, [f'Send a signal to {targets}' for targets in which])
-    keys = [state.keymap.instead_of(state.screen, SIGNAL_KEYS[signal]) for signal in SIGNALS]
-    names = [
-        name if key in name[len('SIG') :] else f'{name} ({key})' for name, key in zip(SIGNALS, keys)
-    ]
-    if sum(len(name) + 3 for name in names) >= buf.width:
-        names = [name[len('SIG') :] for name in names]
-    chosen = SIGNALS.index(dialog.signal)
-    first = 0  # narrow screens begin with a later one, so that the chosen one is on the screen
-    while sum(len(name) + 3 for name in names[first : chosen + 1]) >= buf.width and first < chosen:
-        first += 1
-    x = 1
-    for signal, name, key in list(zip(SIGNALS, names, keys))[first:]:
-        role = Role.ERROR if signal == 'SIGKILL' else Role.TEXT
-        is_chosen = signal == dialog.signal
-        style = Style(role, bold=is_chosen, reverse=is_chosen, dim=not dialog.is_ready)
-        if x + len(name) + 2 > buf.width:
-            break
-        width = buf.write(x, 1, f' {name} ', style)
-        buf.restyle(Rect(x + 1 + name.rindex(key), 1, len(key), 1), underline=True)
-        buf.hit(Rect(x, 1, width, 1), 'keys', key)
-        x += width + 1
+    _draw_signals(buf, state, dialog)
     for y, note in enumerate(note_lines(state), 2):
         buf.write(1, y, note, TITLE)
     area, shown = layout.with_headings, layout.shown_lines
@@ -76,3 +55,28 @@ def draw_signal(buf: Buffer, state: AppState, layout: ListLayout, _: History) ->
     )
     for y, text in enumerate(command_lines(state), layout.row_of(layout.shown.stop) + 1):
         buf.write(1, y, text, DIM)
+
+
+def _draw_signals(buf: Buffer, state: AppState, dialog: SignalDialog) -> None:
+    """Draw the signals to choose from, as many as fit with the chosen one, dim until a key can confirm."""
+    keys = [state.keymap.instead_of(state.screen, SIGNAL_KEYS[signal]) for signal in SIGNALS]
+    names = [
+        name if key in name[len('SIG') :] else f'{name} ({key})' for name, key in zip(SIGNALS, keys)
+    ]
+    if sum(len(name) + 3 for name in names) >= buf.width:
+        names = [name[len('SIG') :] for name in names]
+    chosen = SIGNALS.index(dialog.signal)
+    first = 0
+    while sum(len(name) + 3 for name in names[first : chosen + 1]) >= buf.width and first < chosen:
+        first += 1
+    x = 1
+    for signal, name, key in list(zip(SIGNALS, names, keys))[first:]:
+        role = Role.ERROR if signal == 'SIGKILL' else Role.TEXT
+        is_chosen = signal == dialog.signal
+        style = Style(role, bold=is_chosen, reverse=is_chosen, dim=not dialog.is_ready)
+        if x + len(name) + 2 > buf.width:
+            break
+        width = buf.write(x, 1, f' {name} ', style)
+        buf.restyle(Rect(x + 1 + name.rindex(key), 1, len(key), 1), underline=True)
+        buf.hit(Rect(x, 1, width, 1), 'keys', key)
+        x += width + 1

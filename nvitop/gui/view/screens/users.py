@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Mapping, Sequence
+from typing import Sequence
 
 from nvitop.basics.text import counted
-from nvitop.basics.units import format_hours
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, column_widths
@@ -35,9 +33,6 @@ from nvitop.gui.view.text import draw_message, draw_section
 from nvitop.health.states import HELD_SECONDS, IDLE_RULE, WASTED_BYTES
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey
-
-#: User or owner, and device → memory in bytes.
-Usage = Mapping['tuple[str | None, DeviceKey]', float]
 
 _MEMORY = Style(Role.MEMORY)
 #: Cells of a GPU in the map with its gap, of a name beside the map, and of the values that stay.
@@ -67,12 +62,6 @@ def _users(job: Group, width: int) -> str:
     return fmt.format_user(names[0], width - len(more)) + more if names else ''
 
 
-def _hours(at: int, total: float, user: Group, _: int) -> str:
-    if user.gpu_times is None or (at and not user.gpu_times[at]):
-        return ''  # blank as no idle memory is
-    return format_hours(user.gpu_times[at], total)
-
-
 def _idle_memory(user: Group, _: int) -> Content:
     size = user.idle_memory_bytes
     if size == 0:
@@ -98,9 +87,9 @@ USER_COLUMNS: tuple[Column, ...] = (
            rank=1, order='idle-memory', unit='B', source=f'sum of `MEM GiB` where `IDLE` is at least {HELD_SECONDS / 60:.0f} minutes'),
     Column('sm', '%SM', (5,), 'time that their kernels ran, in percent; mean of these devices', lambda row, _: fmt.format_count(row.total.gpu_sm_utilization_percent),
            order='sm', unit='%', source='sum of `%SM` on each device'),
-    Column('hours', 'USED h', (7,), 'GPU-hours used in the scroll-back, or on the day of a recording', functools.partial(_hours, 0, 0.0),
+    Column('hours', 'USED h', (7,), 'GPU-hours used in the scroll-back, or on the day of a recording', lambda row, _: row.hours[0],
            rank=2, order='hours', unit='h', source='`nvitop usage`'),
-    Column('held_hours', 'HELD h', (7,), 'GPU-hours held idle in that time', functools.partial(_hours, 1, 0.0),
+    Column('held_hours', 'HELD h', (7,), 'GPU-hours held idle in that time', lambda row, _: row.hours[1],
            rank=3, unit='h', source='`nvitop usage`'),
     Column('cpu', '%CPU', (6,), 'CPU time of all processes, in percent of one core', lambda row, _: fmt.format_count(row.total.cpu_percent),
            rank=9, order='cpu', unit='% of a core', source='sum of `%CPU`'),
@@ -148,63 +137,44 @@ def draw_users(buf: Buffer, state: AppState, layout: ListLayout, history: Histor
             draw_cell(buf, y, cell, (('free', IDLE),), PLAIN)
         elif cell.column.name == 'devices' and free:
             draw_cell(buf, y, cell, ((join_labels(key.label for key in free), IDLE),), PLAIN)
-    if layout.area.bottom + 1 < buf.height and cursor is not None:
-        area = Rect(0, layout.area.bottom + 1, buf.width, buf.height - layout.area.bottom - 1)
-        _draw_detail(buf, area, state, users[cursor], devices, history)
+    y = layout.area.bottom + 1
+    if y < buf.height and cursor is not None:
+        _draw_detail(buf, y, state, users[cursor], devices, history)
 
 
 def _columns(
     state: AppState, users: Sequence[Group], devices: Sequence[GpuRow], width: int
 ) -> list[Column]:
     """Return the columns, with a map of the memory on each GPU if there is room for all GPUs."""
+    room = width - _VALUE_CELLS
     has_hours = any(user.gpu_times is not None for user in users)
-    total = sum(sum(user.gpu_times or ()) for user in users)
-    room = width - _VALUE_CELLS - len(devices) * _GPU_CELLS
-    has_map = bool(devices) and room >= _NAME_CELLS
-    usage: dict[tuple[str | None, DeviceKey], float] = {}
-    for user in users:
-        for process in user.processes:
-            key = user.name, process.key.device
-            usage[key] = usage.get(key, 0.0) + (process.gpu_memory_bytes or 0)
-    columns: list[Column] = []
-    for column in USER_COLUMNS:
-        if column.name in _TIMES:
-            if has_hours:
-                hours = functools.partial(_hours, _TIMES.index(column.name), total)
-                columns.append(column._replace(text=hours))
-            continue
-        if column.name == 'devices' and has_map:
-            for number, row in enumerate(devices):
-                text = functools.partial(_share, row, usage)
-                gpu_column = Column(
-                    'gpu',
-                    _heading(row.device.key),
-                    (_GPU_CELLS - 1,),
-                    '',
-                    text,
-                    align='<',
-                    gap=2 - bool(number),
-                )
-                columns.append(gpu_column)
-            continue
-        if column.name == 'user' and state.sums_by_owner:
-            most = room if has_map else width - _VALUE_CELLS
-            names = max(column.sizes[0], min(widest(column, users), most))
-            sizes = (min(names, _JOB_CELLS), names)
-            columns += [column._replace(title='JOB', sizes=sizes), _USERS_OF_JOB]
-            continue
-        columns.append(column)
+    columns = [column for column in USER_COLUMNS if has_hours or column.name not in _TIMES]
+    if devices and room - len(devices) * _GPU_CELLS >= _NAME_CELLS:
+        room -= len(devices) * _GPU_CELLS
+        at = [column.name for column in columns].index('devices')
+        columns[at : at + 1] = [
+            _map_column(row, 1 if number else 2) for number, row in enumerate(devices)
+        ]
+    if state.sums_by_owner:
+        names = max(columns[0].sizes[0], min(widest(columns[0], users), room))
+        sizes = (min(names, _JOB_CELLS), names)
+        columns[:1] = [columns[0]._replace(title='JOB', sizes=sizes), _USERS_OF_JOB]
     return columns
 
 
-def _share(row: GpuRow, usage: Usage, user: Group, width: int) -> Content:
-    """Return the part of the memory of a GPU that a user has, as a bar."""
-    used, total = usage.get((user.name, row.device.key)), row.device.info.memory_total_bytes
-    if used is None:
-        return ''
-    if not total:
-        return ((fmt.UNKNOWN_MARK, DIM),)
-    return bar_pieces(100.0 * used / total, width, _MEMORY)
+def _map_column(row: GpuRow, gap: int) -> Column:
+    """Return the column with the part of the memory of a GPU that each user has, as a bar."""
+
+    def share(user: Group, width: int) -> Content:
+        used, total = user.memory_on(row.device.key), row.device.info.memory_total_bytes
+        if used is None:
+            return ''
+        if not total:
+            return ((fmt.UNKNOWN_MARK, DIM),)
+        return bar_pieces(100.0 * used / total, width, _MEMORY)
+
+    title = _heading(row.device.key)
+    return Column('gpu', title, (_GPU_CELLS - 1,), '', share, align='<', gap=gap)
 
 
 def _heading(device: DeviceKey) -> str:
@@ -214,41 +184,41 @@ def _heading(device: DeviceKey) -> str:
 
 def _draw_detail(
     buf: Buffer,
-    area: Rect,
+    y: int,
     state: AppState,
     user: Group,
     devices: Sequence[GpuRow],
     history: History,
 ) -> None:
-    lines = [Line(process) for process in user.processes]
     where = f' on {devices_text(user.devices)}' if user.devices else ''
     count = counted(user.process_count, 'process')
     users = f' · {_users(user, 32)}' if state.sums_by_owner else ''
-    draw_section(buf, area.y, f'{plain_text(_name(user, 32))}{users}: {count}{where}')
-    body = area.inset(0, 1, 0, 0)
+    body = draw_section(buf, y, f'{plain_text(_name(user, 32))}{users}: {count}{where}')
     if not (user.name or user.processes):
         draw_message(buf, body, _UNKNOWN_TIME, DIM)
         return
     shown = [row.device for row in devices if row.device.key in user.devices]
     graphs = min(len(shown), (body.height - 3) // 2) if body.height >= _WITH_HISTORIES else 0
-    room = body.height - (graphs + 2 if graphs else 0)
-    table, below = body.split_top(min(room, 1 + len(lines)) if graphs else room)
-    lines = lines[: max(0, table.height - 1)]
-    # A click on their headings does not sort them.
+    if not graphs:
+        _draw_processes(buf, body, state, user)
+        return
+    table, below = body.split_top(min(body.height - graphs - 2, 1 + len(user.processes)))
+    _draw_processes(buf, table, state, user)
+    where = devices_text([device.key for device in shown[:graphs]])
+    inside = draw_section(buf, below.y, f'History of {where}, all users').inset(1, 0, 0, 0)
+    draw_histories(buf, inside, shown[:graphs], ruler_of(state, history))
+
+
+def _draw_processes(buf: Buffer, area: Rect, state: AppState, user: Group) -> None:
+    """Draw the processes of a user or job, as many as fit; a click on their headings does not sort them."""
     has_jobs = column_widths(user.processes)['owner'] > 0
     is_shown = {'user': state.sums_by_owner, 'owner': has_jobs and not state.sums_by_owner}
     names = [name for name in _DETAILS if is_shown.get(name, True)]
     columns = [COLUMNS_BY_NAME[name]._replace(order='') for name in names]
     columns[0] = columns[0]._replace(sizes=(4,))  # begins where the names of users do
-    placed = place_for(lines, columns, table)
-    lines = drawn_lines(lines, placed, state.shown_sample, ProcessView())
-    draw_table(buf, table, placed, lines)
-    if not graphs:
-        return
-    where = devices_text([device.key for device in shown[:graphs]])
-    draw_section(buf, below.y, f'History of {where}, all users')
-    inside = below.inset(1, 1, 0, 0)
-    draw_histories(buf, inside, shown[:graphs], ruler_of(state, history))
+    lines = [Line(process) for process in user.processes[: max(0, area.height - 1)]]
+    placed = place_for(lines, columns, area)
+    draw_table(buf, area, placed, drawn_lines(lines, placed, state.shown_sample, ProcessView()))
 
 
 def _draw_title(buf: Buffer, state: AppState, layout: ListLayout) -> None:
