@@ -102,7 +102,7 @@ def format_text(verdict: Verdict) -> str:
     It is wrapped and colored if standard output is a terminal.
     """
     check = verdict.check
-    #: Lines, each with the severities that it names.
+    #: Lines, each with the severities and the GPU to paint in it.
     lines: list[tuple[str, Sequence[str]]] = []
     if check.error:
         lines = [(f'{verdict.status}: {check.error}', (verdict.status,))]
@@ -114,7 +114,9 @@ def format_text(verdict: Verdict) -> str:
     for finding in verdict.wrong:
         groups.setdefault((_is_listed(finding), finding.device), []).append(finding)
     for first, *others in groups.values():
-        lines.append((f'{_subject(first)}: {first.severity}: {first.words}', (first.severity,)))
+        subject = _subject(first)
+        line = f'{subject}: {first.severity}: {first.words}'
+        lines.append((line, (subject, first.severity)))
         lines += ((line, ()) for line in _details(first))
         for finding in others:
             line = f'  also {finding.severity}: {finding.words}'
@@ -123,11 +125,11 @@ def format_text(verdict: Verdict) -> str:
     if check.log_error:
         lines.append((f'unknown: {check.log_error}', ('unknown',)))
     text = ''
-    for line, severities in lines:
+    for line, words in lines:
         shown = wrapped(printable(line), sys.stdout)
-        for severity in severities:
-            look = '' if severity == 'unknown' else severity
-            shown = shown.replace(severity, painted(severity, look), 1)
+        for word in words:
+            look = '' if word == 'unknown' else word if word in STATUSES else 'title'
+            shown = shown.replace(word, painted(word, look), 1)
         text += f'{shown}\n'
     return text
 

@@ -126,8 +126,8 @@ def test_text_counts_gpus_by_severity_and_colors_it(
         critical, warning = f'\033[1;{red}mcritical\033[m', f'\033[1;{amber}mwarning\033[m'
         lines = health('--expect', '9').out.splitlines()
         assert lines[0] == f'2 {critical}, 1 {warning} of 9 GPUs'
-        named = [line for line in lines if line.startswith('GPU ')]
-        assert [line.partition(': ')[2] for line in named] == [
+        named = [line for line in lines if line.startswith('\033[1mGPU ')]
+        assert [line.partition('\033[m: ')[2] for line in named] == [
             f'{critical}: missing',
             f'{critical}: lost',
             f'{warning}: pending row remapping',
