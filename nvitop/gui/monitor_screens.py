@@ -226,7 +226,7 @@ HELP = ScreenSpec(
 )
 PROBLEMS = ScreenSpec(
     draw=draw_problems,
-    menu=('h', 'Enter', 'F6', '/', 'n N', '\\', 'z', 'q'),
+    menu=('h', 'Enter', 'PageUp PageDown', 'F6', '/', 'n N', '\\', 'z', 'q'),
     lines=lists.listed_problems,
     orders=lists.LIST_ORDERS[Screen.PROBLEMS],
     demand=main_demand,

@@ -122,7 +122,7 @@ def _card(
         first.append((x, word, style))
         x += _WORD
         if line.is_failure:
-            begin, when = ('since', line.first) if line.is_current else ('last', line.last)
+            begin, when = ('seen since', line.first) if line.is_current else ('last', line.last)
             time = f'{begin} {fmt.format_moment(when, state.timestamp)}'
             end -= cell_width(time) + 2
             first.append((end + 2, time, DIM))
@@ -133,10 +133,11 @@ def _card(
     head = wrap(text, max(2, end - x))[0]
     first.append((x, head[: len(where)], where_style))
     first.append((x + cell_width(where), head[len(where) :], text_style))
+    left = _INDENT + _WORD if subject else _INDENT
     below = [
-        (x, row, style)
+        (left, row, style)
         for part, style in ((text[len(head) :].lstrip(), text_style), (safe(line.action), DIM))
-        for row in wrap(part, max(2, state.width - x))
+        for row in wrap(part, max(2, state.width - left))
         if part
     ]
     most = state.height - 1 - _least_detail(state)  # of a screen that is very small
