@@ -201,7 +201,7 @@ Reasons = Set[Tuple[Union[DeviceKey, None], str]]
 
 #: Field of a sample → name of the metric in a problem.
 _METRIC = {metric.field: metric.name for metric in METRICS}
-_IDENTITY = ('key', 'info', 'status', 'reason')
+_IDENTITY = ('key', 'info', 'status', 'reason', 'sleep')
 #: Fields of processes that depend on what was observed before.
 _OBSERVED = ('key', 'is_outdated', 'gpu_idle_seconds', 'is_idle_longer')
 _LISTS = ('processes', 'graphics_processes', 'mps_processes')
