@@ -44,15 +44,15 @@ def lines_layout(state: AppState, lines: Sequence[Any] | None = None) -> ListLay
     area = Rect(0, top, inner.width, max(0, inner.body_height - top - bottom))
     height_of = spec.heights(inner, lines)
     line = _selected(state, lines)
-    first = state.position.scroll_y
+    first = max(0, min(state.position.scroll_y, len(lines) - 1))
     if line is not None and spec.has_cursor:
         first = max(_first_above(lines, line, area.height, height_of), min(first, line))
-    last = _first_above(lines, len(lines) - 1, area.height, height_of)
-    first = stop = max(0, min(first, last))
-    rows = area.height
+    stop, rows = first, area.height
     while stop < len(lines) and height_of(lines[stop]) <= rows:
         rows -= height_of(lines[stop])
         stop += 1
+    if stop == len(lines):  # there may be room above
+        first = _first_above(lines, stop - 1, area.height, height_of)
     if inner is not state:
         area = area._replace(x=state.margin, y=area.y + 1)
     return ListLayout(area, lines, line, range(first, stop), height_of)
