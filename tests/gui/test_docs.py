@@ -10,8 +10,8 @@ import pytest
 from cogapp import Cog
 
 from docs import animation, charts, pictures, tables
+from nvitop.gui.model import device_columns
 from nvitop.gui.model.device_columns import DEVICE_COLUMNS
-from nvitop.gui.view.panels import device
 from tests.gui.drawing import lines_on
 from tests.gui.samples import SAMPLES
 
@@ -60,10 +60,11 @@ def test_example_of_a_column_appears_at_the_width_in_its_page(
     width, code = match.groups()
     names: dict[str, Any] = {}
     exec(code.replace('\nColumn(', '\ncolumn = Column('), names)
-    monkeypatch.setattr(device, 'DEVICE_COLUMNS', (*DEVICE_COLUMNS, names['column']))
+    columns = (*DEVICE_COLUMNS[:-1], names['column'], DEVICE_COLUMNS[-1])
+    monkeypatch.setattr(device_columns, 'DEVICE_COLUMNS', columns)
     sample = SAMPLES['h100x8']
     limits: dict[str, Any] = {'temperature_slowdown_threshold_celsius': 89}
     gpus = [gpu._replace(info=gpu.info._replace(**limits)) for gpu in sample.devices]
-    for columns in (int(width) - 1, int(width)):
-        lines = lines_on(sample._replace(devices=tuple(gpus)), columns, 24)
-        assert any('SLOWDOWN' in line for line in lines) is (columns == int(width))
+    for cells in (int(width) - 1, int(width)):
+        lines = lines_on(sample._replace(devices=tuple(gpus)), cells, 24)
+        assert any('SLOWDOWN' in line for line in lines) is (cells == int(width))

@@ -92,9 +92,10 @@ def test_exited_processes_and_unknown_values_are_last_in_both_directions(
 
 def test_columns_of_devices_fit_a_sample_that_repeats_the_processes() -> None:
     free = machine(gpu(0, 'A'))
-    failing = free._replace(devices=(gpu(0, 'A', status='error'),))
-    state = arrived(state_of(free), failing)
-    assert state.device_widths['state'] == len(state.devices[0].word) == len('failing')
+    busy = gpu(0, 'A', gpu_utilization_percent=50)
+    problem = Problem(busy.key, 'temperature', 'Unknown Error', 'error')
+    state = arrived(state_of(free), free._replace(devices=(busy,), problems=(problem,)))
+    assert state.device_widths['state'] >= len('busy unreadable')
 
 
 def test_users_and_problems_are_sorted_with_the_same_keys() -> None:

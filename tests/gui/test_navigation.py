@@ -484,7 +484,7 @@ def test_page_of_a_gpu_shows_all_its_metrics_and_facts() -> None:
     )
     wrong = text_of(arrived(page, EIGHT._replace(devices=tuple(devices), sequence=9)))
     assert re.search('PROBLEM +pending row remapping.* is not affected', wrong, re.DOTALL)
-    assert '3! busy remap · ' in wrong
+    assert '3! · busy · remap · ' in wrong
     assert re.findall(' (PCIe|NVLink) RX .* up to ', wrong) == ['NVLink']
     following = pressed(page, 'Tab')
     assert following.page_devices[0].device.key == EIGHT.devices[4].key

@@ -9,12 +9,12 @@ from nvitop.basics.metrics import METRICS_BY_NAME, Metric
 from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.device_rows import GpuRow
-from nvitop.gui.model.table import Column
+from nvitop.gui.model.table import Column, content_width
 from nvitop.gui.render.theme import DIM, OWN, PLAIN, Pieces, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.sampling.types import DeviceSample
 
-_UTILIZATION, _MEMORY, _TRACK = Style(Role.UTILIZATION), Style(Role.MEMORY), Style(Role.TRACK)
+_UTILIZATION, MEMORY, _TRACK = Style(Role.UTILIZATION), Style(Role.MEMORY), Style(Role.TRACK)
 #: Percentages from which a bar of whole cells has at least an eighth, and at least one cell.
 _LEAST_EIGHTH, _LEAST_SHARE = 0.5, 5.0
 #: Percentage below which the last cell of a bar of whole cells stays empty: such a bar would say full.
@@ -24,7 +24,7 @@ _FULL_SHARE = 99.0
 def metric_style(metric: Metric) -> Style:
     """Return the style of the bar and the history of a metric: one hue for each kind of metrics."""
     if metric.name == 'memory_percent':
-        return _MEMORY
+        return MEMORY
     is_other = metric.unit != '%' or metric.name in ('fan_speed', 'memory_utilization')
     return Style(Role.OTHER) if is_other else _UTILIZATION
 
@@ -67,19 +67,16 @@ def _index(row: GpuRow, _: int) -> Pieces:
 
 
 def _name(row: GpuRow, width: int) -> Pieces:
-    info = row.device.info
     if row.device.key.is_mig:
-        return ((clip(fmt.format_word(info.mig_profile), width), PLAIN),)
-    return ((fmt.format_device_name(info.name, width), DIM),)
+        return ((clip(row.name, width), PLAIN),)
+    return ((fmt.format_device_name(row.name, width), DIM),)
 
 
 def _state(row: GpuRow, width: int) -> Pieces:
-    if row.device.key.is_mig and row.device.status == 'ok' and row.word == '':
-        return ()
+    """Return what a device is doing and what is wrong with it, which is more important."""
     word = row.word if cell_width(row.word) <= width else row.word.partition(' ')[0]
-    room = width - len(word) - 1
-    has_room = row.mark and len(row.mark) <= room
-    if row.is_wrong and row.mark and not has_room:  # more important than what it is doing
+    has_room = row.mark and len(f'{word} {row.mark}') <= width
+    if row.is_wrong and row.mark and not has_room:
         return ((clip(row.mark, width), row.mark_style),)
     if not has_room or (not row.is_wrong and row.state.word not in ('busy', 'in use')):
         return ((clip(word, width, ''), row.word_style),)
@@ -98,12 +95,6 @@ def _job(row: GpuRow, width: int) -> Pieces:
     return ((clip(row.job, width), DIM),)
 
 
-def _memory_bar(row: GpuRow, width: int, *, is_alone: bool = False) -> Pieces:
-    if row.is_others_memory:
-        return ()
-    return bar_pieces(row.device.memory_percent, width, _MEMORY, is_alone=is_alone)
-
-
 def _memory(row: GpuRow, width: int) -> Pieces:
     used, total = row.device.memory_used_bytes, row.device.info.memory_total_bytes
     if used is None:
@@ -111,12 +102,12 @@ def _memory(row: GpuRow, width: int) -> Pieces:
     if row.is_others_memory:
         return (('shared', DIM),)
     text = f'{used / GiB:.1f}'
-    if total is None or memory_width(row.device) > width:
+    if total is None or _memory_width(row.device) > width:
         return ((text, PLAIN),)
     return ((text, PLAIN), (f'/{total / GiB:.0f}', DIM))
 
 
-def memory_width(device: DeviceSample) -> int:
+def _memory_width(device: DeviceSample) -> int:
     """Return the cells that used and installed memory need at most."""
     total = (device.info.memory_total_bytes or 0) / GiB
     return len(f'{total:.1f}/{total:.0f}')
@@ -162,20 +153,49 @@ def _value(text: str, unit: str = '') -> Pieces:
 DEVICE_COLUMNS: tuple[Column, ...] = (
     Column('index', 'GPU', (5,), 'GPU index; MIG devices are indented below', _index, source='NVML index, PCI bus order'),
     Column('mark', '', (1,), '`!` if something is wrong with it', lambda row, _: (('!', row.mark_style),) if row.is_wrong else (), align='<', gap=0),
-    Column('name', 'NAME', (10, 16, 28), 'product name if there are different ones; profile of a MIG device', _name, align='<', gap=1, rank=5),
-    Column('state', 'STATE', (7, 11, 16), 'what it is doing; see [STATE](monitor.md#gpus)', _state, align='<'),
-    Column('user', 'USER', (8, 20), 'the user with the most memory, and the number of others', _user, align='<', gap=2, rank=2),
+    Column('name', 'NAME', (10, 12, 16, 28), 'product name if there are different ones; profile of a MIG device', _name, align='<', gap=1, rank=5),
+    Column('state', 'STATE', (8, 10, 10, 16), 'what it is doing; see [STATE](monitor.md#gpus)', _state, align='<'),
+    Column('user', 'USER', (8, 12, 20), 'the user with the most memory, and the number of others', _user, align='<', gap=2, rank=2),
     Column('job', 'JOB', (15, 20, 40), 'the job, pod or container with the most memory, or the command if it belongs to none', _job, align='<', rank=8, gap=2),
-    Column('memory_bar', '', (4, 10, 10, 16), 'used memory in percent', _memory_bar, align='<', gap=1, rank=4),
+    Column('memory_bar', '', (4, 10, 10, 16), 'used memory in percent', lambda *_: (), align='<', gap=1, rank=4),
     Column('memory', 'MEM GiB', (7, 9), 'used memory, and with enough room all memory; `shared`: that of a MIG device that uses the same memory', _memory, source='`memory_used`, `memory_total`'),
     Column('utilization', 'UTIL', (4,), 'share of time in which a kernel ran; without it, the history is that of the memory', _utilization, gap=2, source='`gpu_utilization`'),
     Column('temperature', 'TEMP', (4,), 'temperature of the GPU', _temperature, gap=2, rank=5, metrics=('temperature',)),
     Column('power', 'POWER', (5, 9, 11), 'power draw, and with enough room its limit', _power, gap=2, rank=7, metrics=('power_usage',)),
     Column('clock', 'SM CLOCK', (8,), 'SM clock', _clock, gap=2, rank=9, metrics=('sm_clock',)),
-    Column('history', '', (15, 36, 0), 'utilization, or the metric that `g` chose, in the last minutes', lambda *_: (), align='<', gap=2, rank=3),
+    Column('history', '', (14, 36, 0), 'utilization, or the metric that `g` chose, in the last minutes', lambda *_: (), align='<', gap=2, rank=3),
 )
 # fmt: on
 DEVICE_COLUMNS_BY_NAME = {column.name: column for column in DEVICE_COLUMNS}
+
+
+#: Columns of a device that has no values.
+_SILENT_COLUMNS = ('index', 'mark', 'name', 'state')
+
+
+def columns_of(rows: Sequence[GpuRow], *, is_tall: bool, has_history: bool) -> list[Column]:
+    """Return the columns that have values; those of tall rows leave out what is below them."""
+    left_out = {fact.name for facts in LINE_FACTS.values() for fact in facts} if is_tall else set()
+    left_out |= set() if has_history else {'history'}
+    left_out |= set() if any(row.name for row in rows) else {'name'}
+    responding = [row.device for row in rows if row.device.status == 'ok']
+    if not responding:
+        left_out |= {column.name for column in DEVICE_COLUMNS} - {*_SILENT_COLUMNS}
+    return [
+        column
+        for column in DEVICE_COLUMNS
+        if not left_out.intersection((column.name, *column.metrics))
+        and has_value(column, responding)
+    ]
+
+
+def has_text(column: Column, row: GpuRow) -> bool:
+    """Whether a column says something about a device; a MIG device lacks values that its GPU has."""
+    if row.device.status != 'ok':
+        return column.name in _SILENT_COLUMNS
+    if column.name == 'memory_bar':
+        return not row.is_others_memory
+    return not row.device.key.is_mig or has_value(column, [row.device])
 
 
 def has_value(column: Column, devices: Iterable[DeviceSample]) -> bool:
@@ -213,35 +233,19 @@ LINE_FACTS: Mapping[str, tuple[Column, ...]] = {
     ),
     'utilization': (_fact('sm_clock', 8, _clock, align='>'),),
 }
-_LINE_METRICS = {fact.name for facts in LINE_FACTS.values() for fact in facts}
-#: Texts in rows with several lines, which have room for the problem below.
-_TALL_TEXTS: dict[str, Callable[[GpuRow, int], Pieces]] = {
-    'state': lambda row, width: ((clip(row.word, width, ''), row.word_style),),
-    'memory_bar': lambda row, width: _memory_bar(row, width, is_alone=True),
-}
 
 
-def tall_columns(columns: Sequence[Column]) -> list[Column]:
-    """Return the columns of rows with several lines: without the metrics that are below."""
-    return [
-        column._replace(text=_TALL_TEXTS.get(column.name, column.text))
-        for column in columns
-        if not column.metrics or not _LINE_METRICS.issuperset(column.metrics)
-    ]
+def device_widths(rows: Sequence[GpuRow]) -> dict[str, int]:
+    """Return the widths that columns of texts need, and the memory.
 
-
-#: Maximum width to which a column grows for a command.
-_COMMAND = 24
-
-
-def device_widths(rows: Iterable[GpuRow]) -> dict[str, int]:
-    """Return the widths of the widest texts of devices in columns that grow."""
-    widths = {'state': 0, 'word': 0, 'user': 0, 'job': 0}
-    for row in rows:
-        texts = (f'{row.word} {row.mark}'.strip(), row.word, row.who, row.job)
-        for name, text in zip(widths, texts):
-            most = _COMMAND if name == 'job' and row.has_command else cell_width(text)
-            widths[name] = max(widths[name], min(most, cell_width(text)))
+    That of a text is one of the sizes after the narrowest, so that it rarely changes.
+    """
+    widths = {'memory': max([_memory_width(row.device) for row in rows], default=0)}
+    for name in ('name', 'state', 'user', 'job'):
+        column = DEVICE_COLUMNS_BY_NAME[name]
+        texts = [column.text(row, column.sizes[-1]) for row in rows]
+        widest = max(map(content_width, texts), default=0)
+        widths[name] = next((s for s in column.sizes[1:] if s >= widest), column.sizes[-1])
     return widths
 
 

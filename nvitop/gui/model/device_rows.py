@@ -37,6 +37,8 @@ class GpuRow(NamedTuple):
 
     device: DeviceSample
     state: DeviceState = DeviceState('unknown')
+    #: The profile of a MIG device, or the product name if there are different ones, safe to draw.
+    name: str = ''
     #: The most severe finding about the device.
     finding: Finding | None = None
     #: The user with the most memory, safe to draw; the job, pod or container of this memory, or the
@@ -44,14 +46,12 @@ class GpuRow(NamedTuple):
     user: str = ''
     job: str = ''
     others: tuple[str, ...] = ()
-    #: Whether ``job`` is a command, for which columns do not grow.
-    has_command: bool = False
     #: Whether the user of the monitor is this user.
     is_own: bool = False
     #: Whether the user has only claimed the device, which is free; ``job`` is for how long.
     is_claimed: bool = False
-    #: Who holds its memory without using it, in words.
-    held_words: str = ''
+    #: Who holds its memory without using it, the longest form first; ``()`` if nobody does.
+    held_forms: tuple[str, ...] = ()
     #: Whether this is a GPU with MIG devices in the list, which have their own memory and users.
     is_divided: bool = False
     #: Whether this is the last MIG device of its GPU.
@@ -107,18 +107,24 @@ class GpuRow(NamedTuple):
 
     @property
     def problem_forms(self) -> tuple[str, ...]:
-        """What is wrong or limits the device, the longest form first; ``()`` if nothing.
+        """What is wrong or limits the device, or who holds it, the longest form first.
 
         The first one has the values that show it: ``'too hot: 91°C · 2 more problems'``.
         """
         if self.finding is None:
-            return ()
+            return self.held_forms
         words, count = safe(self.finding.words), self.more_problems
         whole = safe(self.finding.text) if is_wrong(self.finding) else words
         if not count:
             return (whole, words)
         more = f' · {counted(count, "more problem")}'
         return (whole + more, words + more, f'{words} · {count} more', words)
+
+    @property
+    def problem_style(self) -> Style:
+        if self.finding is None and self.held_forms:
+            return WARNING
+        return self.mark_style if self.is_wrong else DIM
 
     @property
     def who(self) -> str:
@@ -133,7 +139,7 @@ class GpuRow(NamedTuple):
     @property
     def trouble(self) -> str:
         """What is wrong and what to do about it, or who holds the memory; ``''`` if nothing."""
-        return ' · '.join(filter(None, (*self.problem_forms[:1], self.advice))) or self.held_words
+        return ' · '.join(filter(None, (*self.problem_forms[:1], self.advice)))
 
 
 def device_rows(sample: Sample, known: Iterable[Finding] | None = None) -> tuple[GpuRow, ...]:
@@ -147,12 +153,15 @@ def device_rows(sample: Sample, known: Iterable[Finding] | None = None) -> tuple
     divided = {device.key.physical_index for device in sample.devices if device.key.is_mig}
     last = {device.key.physical_index: device.key for device in sample.devices}
     instances = [_instance(device) for device in sample.devices]
+    models = {device.info.name for device in sample.devices if not device.key.is_mig} - {None}
     rows = []
     for device in sample.devices:
         key = device.key
+        name = device.info.mig_profile if key.is_mig else device.info.name
         row = GpuRow(
             device,
             states[key],
+            safe(name or '') if key.is_mig or len(models) > 1 else '',
             worst.get(key),
             is_divided=not key.is_mig and key.physical_index in divided,
             is_last=last[key.physical_index] == key,
@@ -173,7 +182,7 @@ def device_rows(sample: Sample, known: Iterable[Finding] | None = None) -> tuple
                 is_claimed=True,
             )
         if row.state.word == 'held':
-            row = row._replace(held_words=_held_words(sample, row))
+            row = row._replace(held_forms=_held_forms(sample, row))
         rows.append(row)
     return tuple(rows)
 
@@ -218,7 +227,6 @@ def _with_user(row: GpuRow, processes: Sequence[ProcessSample], own_name: str | 
     return row._replace(
         user=safe(name or fmt.NOT_AVAILABLE),
         job=job,
-        has_command=largest.owner is None or largest.owner.is_plain,
         others=tuple(
             f'{safe(other or fmt.NOT_AVAILABLE)} {fmt.format_gib_count(sums[other])} GiB'
             for other in others
@@ -227,11 +235,11 @@ def _with_user(row: GpuRow, processes: Sequence[ProcessSample], own_name: str | 
     )
 
 
-def _held_words(sample: Sample, row: GpuRow) -> str:
+def _held_forms(sample: Sample, row: GpuRow) -> tuple[str, ...]:
     """Return whose memory is not used for how long, and whether another process uses the device."""
     held = holders(sample, row.device.key)
     if not held:
-        return ''
+        return ()
     name = held[0].username
     size = sum(process.gpu_memory_bytes or 0 for process in held if process.username == name) / GiB
     seconds = row.state.held_seconds
@@ -242,7 +250,8 @@ def _held_words(sample: Sample, row: GpuRow) -> str:
         for process in sample.processes
         if process.key.device == row.device.key and process.gpu_idle_seconds is not None
     )
-    return f'{words}; another process uses the GPU' if is_used else words
+    whole = (f'{words}; another process uses the GPU',) if is_used else ()
+    return (*whole, words, f'{size:.1f} GiB not used{time}')
 
 
 def answers(rows: Sequence[GpuRow]) -> tuple[Item, ...]:

@@ -23,6 +23,12 @@ def inside(width: int) -> Cells:
 Content = Union[str, Pieces]
 
 
+def content_width(content: Content) -> int:
+    if isinstance(content, str):
+        return cell_width(content)
+    return sum(cell_width(text) for text, _ in content)
+
+
 class Column(NamedTuple):
     """A column of a list."""
 

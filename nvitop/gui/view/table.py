@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
-from nvitop.gui.model.table import Column, Content, Placed, place
+from nvitop.gui.model.table import Column, Content, Placed, content_width, place
 from nvitop.gui.render.buffer import Buffer, Cells, Rect
 from nvitop.gui.render.theme import HEADING, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, cut
@@ -88,10 +88,4 @@ def draw_table(
 
 def widest(column: Column, rows: Sequence[Any]) -> int:
     """Return the width of the widest text of a column."""
-    return max([_content_width(column.text(row, column.sizes[-1])) for row in rows], default=0)
-
-
-def _content_width(content: Content) -> int:
-    if isinstance(content, str):
-        return cell_width(content)
-    return sum(cell_width(text) for text, _ in content)
+    return max([content_width(column.text(row, column.sizes[-1])) for row in rows], default=0)
