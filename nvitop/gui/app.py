@@ -163,7 +163,7 @@ class App:
         self.history = event.history or self.history
         if event.sample is self.state.sample:
             return event
-        watched = () if self.state.metrics is None else (self.state.metrics,)
+        watched = () if self.state.shown_process is None else (self.state.shown_process,)
         for sample in (*event.past, event.sample):
             self.history.record(sample, watched=watched)
             if self.recent is not None:

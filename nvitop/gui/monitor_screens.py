@@ -33,9 +33,9 @@ from nvitop.gui.state.update import update
 from nvitop.gui.view.screens.environ import draw_environ, environ_lines, environ_margins
 from nvitop.gui.view.screens.help import draw_columns, draw_help, meaning_height
 from nvitop.gui.view.screens.main import draw_main_screen
-from nvitop.gui.view.screens.metrics import draw_metrics
 from nvitop.gui.view.screens.problems import card_heights, draw_events, draw_problems
 from nvitop.gui.view.screens.problems import detail_height as problem_height
+from nvitop.gui.view.screens.process import draw_process
 from nvitop.gui.view.screens.signal import draw_signal
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.screens.users import detail_height, draw_users
@@ -72,16 +72,16 @@ def tree_demand(state: AppState) -> Demand:
     return main_demand(state)._replace(host_processes=True)
 
 
-def metrics_demand(state: AppState) -> Demand:
+def process_demand(state: AppState) -> Demand:
     demand = main_demand(state)
     visible = demand.visible_processes
     return demand._replace(
         shown_metrics=(*demand.shown_metrics, PROCESS_TRAFFIC),
         visible_processes=visible
-        if visible is None or state.metrics is None
-        else (*visible, state.metrics),
+        if visible is None or state.shown_process is None
+        else (*visible, state.shown_process),
         process_codec=True,
-        detailed_process=state.metrics,
+        detailed_process=state.shown_process,
     )
 
 
@@ -148,8 +148,10 @@ def _selected_in_tree(state: AppState) -> Selected:
 
 
 def _process_of_page(state: AppState) -> Selected:
-    processes = tuple(row for row in state.shown_sample.processes if row.key == state.metrics)
-    return Selected(None if state.metrics is None else state.metrics.identity, processes)
+    processes = tuple(row for row in state.shown_sample.processes if row.key == state.shown_process)
+    return Selected(
+        None if state.shown_process is None else state.shown_process.identity, processes
+    )
 
 
 MAIN = ScreenSpec(
@@ -200,16 +202,16 @@ ENVIRON = ScreenSpec(
     key_of=lambda line: line[0],
     is_framed=True,
 )
-METRICS = ScreenSpec(
-    draw=draw_metrics,
+PROCESS = ScreenSpec(
+    draw=draw_process,
     selection=_process_of_page,
     menu=('h', 'T', 'K', 'e', '+ -', 'z', 'q'),
     lines=lambda _: (),
-    demand=metrics_demand,
+    demand=process_demand,
     has_cursor=False,
     is_framed=True,
-    prepare=lambda before, state: (state._replace(metrics=before.selected), ()),
-    name=lambda state: f'process {state.metrics.pid}' if state.metrics else 'process',
+    prepare=lambda before, state: (state._replace(shown_process=before.selected), ()),
+    name=lambda state: f'process {state.shown_process.pid}' if state.shown_process else 'process',
 )
 HELP = ScreenSpec(
     draw=draw_help,
@@ -294,7 +296,7 @@ SCREENS: dict[Screen, ScreenSpec] = {
     Screen.MAIN: MAIN,
     Screen.TREE: TREE,
     Screen.ENVIRON: ENVIRON,
-    Screen.METRICS: METRICS,
+    Screen.PROCESS: PROCESS,
     Screen.HELP: HELP,
     Screen.PROBLEMS: PROBLEMS,
     Screen.USERS: USERS,

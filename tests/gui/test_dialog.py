@@ -108,15 +108,15 @@ def test_page_of_a_process_signals_this_process_only_and_stays() -> None:
     own = next(i for i, row in enumerate(state.rows) if row.is_own)
     state = pressed(state, 'End', 'Space', 'Home', *['Down'] * own, 'Enter')
     tagged = state.main.tagged
-    assert (state.screen, len(tagged)) == (Screen.METRICS, 1)
-    assert state.metrics is not None
-    assert state.metrics not in tagged
+    assert (state.screen, len(tagged)) == (Screen.PROCESS, 1)
+    assert state.shown_process is not None
+    assert state.shown_process not in tagged
     asking = pressed(state, 'T')
-    assert [each.key for each in dialog_of(asking).targets] == [state.metrics]
+    assert [each.key for each in dialog_of(asking).targets] == [state.shown_process]
     sent, effects = press(read_dialog(asking), 'Enter')
-    assert effects == (SendSignal('SIGTERM', (state.metrics,)),)
-    assert (sent.screen, sent.main.tagged) == (Screen.METRICS, tagged)
-    gone = arrived(state, without(MANY, state.metrics.pid))
+    assert effects == (SendSignal('SIGTERM', (state.shown_process,)),)
+    assert (sent.screen, sent.main.tagged) == (Screen.PROCESS, tagged)
+    gone = arrived(state, without(MANY, state.shown_process.pid))
     assert 'The process is no longer listed' in texts(pressed(gone, 'K'))
 
 

@@ -102,7 +102,7 @@ def test_answer_to_a_key_is_shown_until_the_next_key(keys: str) -> None:
 
 
 def test_read_only_mode_names_no_other_screen_for_signals() -> None:
-    state = state_of(TREE, view=ViewState(readonly=True))._replace(screen=Screen.METRICS)
+    state = state_of(TREE, view=ViewState(readonly=True))._replace(screen=Screen.PROCESS)
     assert texts(pressed(state, 'T')) == ['Read-only: no signals (--readonly)']
     assert texts(pressed(state, 'x')) == ['x works only on other screens: tree']
 
@@ -111,7 +111,7 @@ def test_keys_before_the_first_sample_wait_for_its_processes() -> None:
     state = pressed(AppState(MONITOR, width=120, height=40, view=FLAT), 'Down', 'Down', 'Enter')
     assert (texts(state), state.screen) == ([], Screen.MAIN)
     arrived = after(state, SampleArrived(MANY))
-    assert (arrived.screen, arrived.metrics) == (Screen.METRICS, arrived.rows[1].key)
+    assert (arrived.screen, arrived.shown_process) == (Screen.PROCESS, arrived.rows[1].key)
     # Esc goes back, as always; other screens do not get them.
     for key, screen in (('Esc', Screen.MAIN), ('h', Screen.HELP)):
         assert after(pressed(state, key), SampleArrived(MANY)).screen is screen
@@ -429,7 +429,7 @@ def test_double_click_shows_graphs_and_right_click_asks_for_a_signal() -> None:
     click = click_hit(state, 'process', line.key)
     once, _ = update(state, click)
     assert (once.screen, once.selected) == (Screen.MAIN, line.key)
-    assert update(once, click)[0].screen is Screen.METRICS
+    assert update(once, click)[0].screen is Screen.PROCESS
     later = once._replace(monotonic=once.monotonic + 1)
     assert update(later, click)[0].screen is Screen.MAIN
     own = next(row for row in state.rows if row.is_own)

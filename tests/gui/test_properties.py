@@ -221,7 +221,7 @@ def _assert_sound(state: AppState) -> None:
     if state.selected is not None:
         assert state.selected in {process.key for process in state.shown_sample.processes}
     assert state.selected is None or state.job is None
-    assert state.screen is not Screen.METRICS or state.metrics is not None
+    assert state.screen is not Screen.PROCESS or state.shown_process is not None
     assert relist(state._replace(listed_from=())) == state
 
 

@@ -287,7 +287,7 @@ def test_every_screen_names_the_key_that_leaves_it_at_any_width(screen: Screen) 
 
 def test_click_on_a_hint_presses_its_key() -> None:
     state = state_with_hints('Down')
-    for words, screen in (('Users', Screen.USERS), ('Graphs', Screen.METRICS)):
+    for words, screen in (('Users', Screen.USERS), ('Graphs', Screen.PROCESS)):
         opened, _ = update(state, click_on(state, words))
         assert opened.screen is screen
         back, _ = update(opened, click_on(opened, 'Back'))

@@ -17,7 +17,7 @@ class Screen(enum.Enum):
     MAIN = 'main'
     TREE = 'tree'
     ENVIRON = 'environment'
-    METRICS = 'process'
+    PROCESS = 'process'
     HELP = 'help'
     PROBLEMS = 'problems'
     USERS = 'users'

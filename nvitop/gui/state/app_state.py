@@ -317,8 +317,8 @@ class AppState(NamedTuple):
     #: PIDs and start times of tagged processes that are on no device.
     tagged_hosts: frozenset[tuple[int, float]] = frozenset()
     environ: EnvironState = EnvironState()
-    #: The process on the metrics screen.
-    metrics: ProcessKey | None = None
+    #: The process on its page.
+    shown_process: ProcessKey | None = None
     positions: Mapping[Screen, ListPosition] = {}
     #: Orders chosen on screens.
     list_sorts: Mapping[Screen, Sort] = {}

@@ -21,14 +21,14 @@ _MAIN = frozenset({Screen.MAIN})
 _TREE = frozenset({Screen.TREE})
 _ENVIRON = frozenset({Screen.ENVIRON})
 _COLUMNS = frozenset({Screen.COLUMNS})
-_GRAPHS = frozenset({Screen.MAIN, Screen.METRICS})
+_GRAPHS = frozenset({Screen.MAIN, Screen.PROCESS})
 _PROCESSES = _MAIN | _TREE
 _USERS = frozenset({Screen.USERS})
 _USERS_AND_PROBLEMS = frozenset({Screen.USERS, Screen.PROBLEMS})
 _SIGNAL = frozenset({Screen.SIGNAL})
 #: Screens with processes to signal.
-_SIGNALS = _PROCESSES | _SIGNAL | {Screen.METRICS}
-_LINES = ALL_SCREENS - {Screen.METRICS}
+_SIGNALS = _PROCESSES | _SIGNAL | {Screen.PROCESS}
+_LINES = ALL_SCREENS - {Screen.PROCESS}
 #: Keys of the help only scroll or leave it, because nothing else would be seen. Those of the signal
 #: screen do nothing that distracts from the question.
 _NOT_HELP = ALL_SCREENS - {Screen.HELP, Screen.SIGNAL}
@@ -181,8 +181,8 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(needs.need_search,)),
     # screens
     *opening(('t', 'F5'), Screen.TREE, 'tree of processes', _MAIN | _USERS, 'tree'),
-    *opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (needs.need_processes_here, needs.need_shown_process, needs.need_no_job)),
-    *opening(('Enter',), Screen.METRICS, 'process: graphs', _MAIN, 'graphs', (needs.need_process, needs.need_no_job), waits=True),
+    *opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.PROCESS}, 'env', (needs.need_processes_here, needs.need_shown_process, needs.need_no_job)),
+    *opening(('Enter',), Screen.PROCESS, 'process: graphs', _MAIN, 'graphs', (needs.need_process, needs.need_no_job), name='open-metrics', waits=True),
     Binding(('Enter',), 'fold', navigation.turn_job, 'job: fold', _MAIN, PROCESS, hint='fold', needs=(needs.need_job,)),
     Binding(('Enter',), 'show-page', navigation.toggle_page, 'GPU: page', _MAIN, SCREEN, hint='GPU page', needs=(needs.need_device,), waits=True, hint_in=lambda state: 'all GPUs' if state.main.shows_page else 'GPU page'),
     Binding(('u', 'U'), 'sum-by-owner', actions.sum_by_owner, 'sum by job, or by user', _USERS, SCREEN, hint='by job', hint_in=lambda state: 'by user' if state.sums_by_owner else 'by job'),

@@ -51,7 +51,7 @@ def signal_targets(state: AppState) -> tuple[SignalTarget, ...]:
     targets: dict[tuple[int, float], SignalTarget] = {}
     tagged, tagged_hosts = state.main.tagged, state.tagged_hosts
     if not state.spec.has_cursor:
-        tagged, tagged_hosts = tagged & {state.metrics}, frozenset()
+        tagged, tagged_hosts = tagged & {state.shown_process}, frozenset()
     for process in state.shown_sample.processes if tagged else ():
         if process.key in tagged:
             targets.setdefault(process.identity, _target(process, state))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The metrics screen: one process, and graphs of its usage of host and device."""
+"""The page of a process: its facts, and graphs of its usage of host and device."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _NAME_WIDTH = 24
 _UTILIZATION, _MEMORY, _OTHER = Style(Role.UTILIZATION), Style(Role.MEMORY), Style(Role.OTHER)
 
 
-def draw_metrics(buf: Buffer, state: AppState, layout: ListLayout, history: History) -> None:
+def draw_process(buf: Buffer, state: AppState, layout: ListLayout, history: History) -> None:
     """Draw the screen: facts, and a line for each metric."""
-    key = state.metrics
+    key = state.shown_process
     if key is None:
         return
     process = next((p for p in state.shown_sample.processes if p.key == key), None)
