@@ -13,7 +13,7 @@ from nvitop.console.messages import Message
 from nvitop.console.options import Options
 from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
-from nvitop.gui.model.device_rows import Folded, GpuRow, answers, device_rows
+from nvitop.gui.model.device_rows import Folded, GpuRow, device_rows, first_line_items
 from nvitop.gui.model.format import format_timestamp, format_word
 from nvitop.gui.model.main_rows import DEVICE_FRAME, PROCESS_FRAME, MainRows, full_height
 from nvitop.gui.model.table import CLASSIC, NARROWEST, Item, fit
@@ -190,11 +190,11 @@ def _columns(
 
 def _answer(rows: Sequence[GpuRow], room: int) -> list[Item]:
     """Return which GPUs are free, who has the others, and, if there is room, what is wrong."""
-    answer = list(answers(rows))
-    if fit(answer, room, 2) != [item.forms[0] for item in answer]:
+    items = list(first_line_items(rows))
+    if fit(items, room, 2) != [item.forms[0] for item in items]:
         # What is wrong is below in full: who uses what comes first.
-        answer = [item._replace(forms=item.forms[1:]) if item.key else item for item in answer]
-    return answer
+        items = [item._replace(forms=item.forms[1:]) if item.key else item for item in items]
+    return items
 
 
 def _head(sample: Sample, version: str, width: int) -> list[Item]:

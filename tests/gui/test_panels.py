@@ -15,7 +15,7 @@ from nvitop.gui.model import device_columns
 from nvitop.gui.model.choices import GraphState, MainState, ProcessFilter, Screen, Sort, ViewState
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, DEFAULT_COLUMNS
 from nvitop.gui.model.device_columns import DEVICE_COLUMNS, LINE_FACTS, device_widths
-from nvitop.gui.model.device_rows import answers, device_rows, fold_free
+from nvitop.gui.model.device_rows import device_rows, first_line_items, fold_free
 from nvitop.gui.model.main_rows import DEVICE_FRAME, MainRows, full_height, main_rows
 from nvitop.gui.model.main_rows import lines_of as lines_of_row
 from nvitop.gui.model.table import Item, fit, place
@@ -176,7 +176,7 @@ def test_memory_has_a_labeled_line_below_the_utilization_and_the_next_gpu() -> N
 
 def answer(*devices: DeviceSample, processes: tuple[ProcessSample, ...] = ()) -> list[str]:
     rows = device_rows(machine(*devices, processes=processes))
-    return [each.forms[0] for each in answers(rows)]
+    return [each.forms[0] for each in first_line_items(rows)]
 
 
 def test_first_line_names_free_held_busy_and_broken_gpus() -> None:
@@ -306,7 +306,7 @@ def test_first_line_keeps_the_problem_before_who_is_busy() -> None:
     running = (process(wrong, 1, 'x', username='ann'),)
     rows = device_rows(machine(gpu(0, 'A'), wrong, processes=running))
     for room in (24, 30):
-        texts = fit([*answers(rows), Item(('03:04',), rank=5)], room, 3)
+        texts = fit([*first_line_items(rows), Item(('03:04',), rank=5)], room, 3)
         assert '! GPU 1 remap' in texts, texts
 
 
@@ -378,7 +378,7 @@ def test_unknown_user_and_unknown_severity_are_no_guess_and_no_warning() -> None
     sample = machine(unreadable, problems=(problem,))
     (row,) = device_rows(sample)
     assert (row.mark, row.mark_style) == ('unreadable', PLAIN)
-    forms = next(item.forms for item in answers([row]) if 'busy' in item.forms[0])
+    forms = next(item.forms for item in first_line_items([row]) if 'busy' in item.forms[0])
     assert forms == ('1 busy: unknown user on GPU 3', '1 busy: unknown user', '1 busy')
     assert re.match('│ +3! unreadable +[?] ', panel(sample).lines()[2])
 

@@ -254,7 +254,7 @@ def _held_forms(sample: Sample, row: GpuRow) -> tuple[str, ...]:
     return (*whole, words, f'{size:.1f} GiB not used{time}')
 
 
-def answers(rows: Sequence[GpuRow]) -> tuple[Item, ...]:
+def first_line_items(rows: Sequence[GpuRow]) -> tuple[Item, ...]:
     """Return which devices are free, who holds or uses the others, and what is wrong.
 
     A GPU that is divided into MIG devices does not count itself.

@@ -10,7 +10,7 @@ from nvitop.gui.model.main_rows import least_height_of_full
 from nvitop.gui.model.table import CLASSIC
 from nvitop.gui.render.theme import THEMES
 from nvitop.gui.state import events, navigation, time_travel
-from nvitop.gui.state.app_state import AppState, EnvironState, ListPosition, Result, answer, refuse
+from nvitop.gui.state.app_state import AppState, EnvironState, ListPosition, Result, notify, refuse
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment
 from nvitop.gui.state.lists import list_sort, panel_rows, sort_list
 
@@ -59,10 +59,10 @@ def save_settings(state: AppState) -> Result:
 def note_saved(state: AppState, event: events.SettingsSaved) -> AppState:
     if event.error:
         why = f'{event.path}: {event.error}'.lstrip(': ')
-        return answer(state, 'Saved', f'Not saved: {why}')
+        return notify(state, 'Saved', f'Not saved: {why}')
     if not event.path:
-        return answer(state, 'Saved', 'Theme and layout are those of the configuration')
-    return answer(state, 'Saved', f'Saved theme and layout to {event.path}')
+        return notify(state, 'Saved', 'Theme and layout are those of the configuration')
+    return notify(state, 'Saved', f'Saved theme and layout to {event.path}')
 
 
 def columns_in_order(state: AppState) -> tuple[str, ...]:
@@ -118,14 +118,14 @@ def report_background(state: AppState, event: events.BackgroundReported) -> Resu
 def next_theme(state: AppState) -> Result:
     theme = neighbor([theme.name for theme in THEMES], state.theme, 1)
     state = state._replace(theme=theme, theme_is_auto=False)
-    return answer(state, 'Theme', f'Theme: {theme}'), (events.Redraw(),)
+    return notify(state, 'Theme', f'Theme: {theme}'), (events.Redraw(),)
 
 
 def next_graph(state: AppState, step: int) -> Result:
     graphs = state.main.graphs
     metric = neighbor([metric.name for metric in GRAPHS], graphs.metric, step)
     state = state._replace(main=state.main._replace(graphs=graphs._replace(metric=metric)))
-    return answer(state, 'key', f'History: {METRICS_BY_NAME[metric].graph}'), ()
+    return notify(state, 'key', f'History: {METRICS_BY_NAME[metric].graph}'), ()
 
 
 def change_time(state: AppState, step: int) -> Result:
@@ -170,7 +170,7 @@ def refresh(state: AppState) -> Result:
     """Measure now, and clear the selection."""
     effects = (events.Refresh(), events.Redraw())
     if state.frozen is not None:
-        state = answer(
+        state = notify(
             state, 'key', f'Not shown while paused{state.with_key("z", " ({}: resume)")}'
         )
     if state.screen is Screen.ENVIRON:

@@ -16,7 +16,7 @@ from typing import (
 )
 
 from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
-from nvitop.gui.model.device_rows import GpuRow, answers, devices_without_list, is_on
+from nvitop.gui.model.device_rows import GpuRow, devices_without_list, first_line_items, is_on
 from nvitop.gui.model.table import CLASSIC, Item
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.state.events import Effect, EnvironmentRead, Event, RingBell
@@ -156,8 +156,8 @@ class Notice(NamedTuple):
     subject: str = ''
     #: The PIDs with this outcome.
     pids: tuple[int, ...] = ()
-    #: Whether it answers a key or click, so that the next one removes it.
-    is_answer: bool = False
+    #: Whether the next key or click removes it.
+    until_key: bool = False
 
 
 class Frozen(NamedTuple):
@@ -294,7 +294,9 @@ class Program(NamedTuple):
         lambda _: ((), ())
     )
     #: The parts of the first line.
-    answers: Callable[[AppState], tuple[Item, ...]] = lambda state: answers(state.devices)
+    first_line: Callable[[AppState], tuple[Item, ...]] = lambda state: first_line_items(
+        state.devices
+    )
 
     @property
     def home(self) -> Screen:
@@ -528,10 +530,10 @@ def note_outcome(
     text = _outcome_text(signal, targets, outcome)
     if len(pids) > 1 and len(text) > state.width - 2:
         text = _outcome_text(signal, f'{len(pids)} processes', outcome)
-    return _notify(state, Notice(text, is_error=is_error, subject=subject, pids=pids))
+    return _show_notice(state, Notice(text, is_error=is_error, subject=subject, pids=pids))
 
 
-def _notify(state: AppState, notice: Notice) -> AppState:
+def _show_notice(state: AppState, notice: Notice) -> AppState:
     """Show a notice for a while, instead of an earlier one on the same subject."""
     notice = notice._replace(until=state.monotonic + NOTICE_SECONDS)
     others = withdraw_notice(state, notice.subject).notices
@@ -560,9 +562,9 @@ def note_exits(before: Sample, state: AppState) -> AppState:
     return state
 
 
-def answer(state: AppState, subject: str, text: str) -> AppState:
-    """Answer a key with a text, which replaces the previous notice on the subject."""
-    return _notify(state, Notice(text, subject=subject, is_answer=True))
+def notify(state: AppState, subject: str, text: str) -> AppState:
+    """Show a text until the next key or click, instead of an earlier one on the subject."""
+    return _show_notice(state, Notice(text, subject=subject, until_key=True))
 
 
 def withdraw_notice(state: AppState, subject: str) -> AppState:
@@ -570,17 +572,17 @@ def withdraw_notice(state: AppState, subject: str) -> AppState:
     return state._replace(notices=others)
 
 
-def drop_answers(before: AppState, after: AppState) -> AppState:
-    """Drop answers to earlier keys.
+def drop_notices(before: AppState, after: AppState) -> AppState:
+    """Drop notices about earlier keys.
 
     While a line is typed, its keys belong to the key that opened it.
     """
     if before.field is not None:
         return after
-    earlier = {id(notice) for notice in before.notices if notice.is_answer}
+    earlier = {id(notice) for notice in before.notices if notice.until_key}
     return after._replace(notices=tuple(n for n in after.notices if id(n) not in earlier))
 
 
 def refuse(state: AppState, why: str, *, subject: str = 'key') -> Result:
     """Ring the bell and show why nothing is done. Many terminals do not ring."""
-    return answer(state, subject, why), (RingBell(),)
+    return notify(state, subject, why), (RingBell(),)

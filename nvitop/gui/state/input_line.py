@@ -11,7 +11,7 @@ from nvitop.gui.state.app_state import (
     Purpose,
     Result,
     TextField,
-    answer,
+    notify,
     refuse,
     withdraw_notice,
 )
@@ -110,7 +110,7 @@ def find(state: AppState, text: str, step: int) -> AppState:
         return state
     is_filtered = bool(state.query_on(state.screen))
     where = f' among the filtered {state.spec.filter.noun}' if is_filtered else ''
-    return answer(state, TYPED, f'Not found: {text.strip()}{where}')
+    return notify(state, TYPED, f'Not found: {text.strip()}{where}')
 
 
 def match_text(state: AppState, text: str) -> str:

@@ -16,7 +16,7 @@ from nvitop.gui.model.main_rows import MainRows, main_rows
 from nvitop.gui.model.table import Placed, place
 from nvitop.gui.render.buffer import Cells
 from nvitop.gui.state import orders, process_filter, process_rows
-from nvitop.gui.state.app_state import AppState, ListPosition, Result, answer
+from nvitop.gui.state.app_state import AppState, ListPosition, Result, notify
 from nvitop.gui.state.orders import Order
 from nvitop.gui.state.problems import ProblemCount, missing_values
 from nvitop.sampling.types import HostProcessSample, ProcessSample
@@ -76,7 +76,7 @@ def sort_list(state: AppState, order: str, *, reverse: bool) -> Result:
     screen = state.screen
     list_order = _order(state, screen, order)
     state = state._replace(list_sorts={**state.list_sorts, screen: Sort(order, reverse)})
-    return answer(state, 'key', f'Order: {list_order.describe(reverse=reverse)}'), ()
+    return notify(state, 'key', f'Order: {list_order.describe(reverse=reverse)}'), ()
 
 
 #: Maximum width of the devices column of the tree.

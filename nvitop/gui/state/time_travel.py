@@ -12,7 +12,7 @@ from nvitop.gui.state.app_state import (
     Frozen,
     ListPosition,
     Result,
-    answer,
+    notify,
     refuse,
     withdraw_notice,
 )
@@ -39,7 +39,7 @@ def show_event_time(state: AppState) -> Result:
         return state, ()
     event = state.events[navigation.current_line(state) or 0]
     state = state._replace(screen=Screen.MAIN, behind=(Screen.MAIN, Screen.EVENTS))
-    state = answer(state, 'Time', f'Time: {format_time(event.time)} {event.text}')
+    state = notify(state, 'Time', f'Time: {format_time(event.time)} {event.text}')
     return state, (events.Travel('time', event.time),)
 
 
@@ -64,7 +64,7 @@ def show_past(state: AppState, event: events.PastShown) -> AppState:
     """Freeze the display at a kept sample, or show the latest one again."""
     sample = event.sample
     if event.message:
-        state = answer(state, 'Time', f'Time: {event.message}')
+        state = notify(state, 'Time', f'Time: {event.message}')
     if sample is None:
         return state._replace(frozen=None)
     past_findings = findings(sample)

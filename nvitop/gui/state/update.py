@@ -10,10 +10,10 @@ from nvitop.gui.state import actions, dialog, events, needs, time_travel
 from nvitop.gui.state.app_state import (
     AppState,
     Result,
-    answer,
-    drop_answers,
+    drop_notices,
     note_exits,
     note_outcome,
+    notify,
     refuse,
 )
 from nvitop.gui.state.input_line import append_text, change_line, press_in_field
@@ -41,7 +41,7 @@ def update(state: AppState, event: events.Event) -> Result:
     after, effects = _HANDLERS[type(event)](state, event)
     after = relist(after)
     if isinstance(event, (events.KeyPressed, events.MousePressed, events.MouseScrolled)):
-        after = drop_answers(before, after)
+        after = drop_notices(before, after)
     return after, effects
 
 
@@ -125,9 +125,9 @@ def _explain_unbound(state: AppState, prefix: str, key: str) -> Result:
     screens = frozenset().union(*(binding.screens - {Screen.SIGNAL} for binding in bindings))
     if screens:
         places = ', '.join(screen.value for screen in Screen if screen in screens)
-        return answer(state, 'key', f'{key} works only on other screens: {places}'), ()
+        return notify(state, 'key', f'{key} works only on other screens: {places}'), ()
     hint = state.with_key('h', '; {} lists the keys')
-    return answer(state, 'key', f'{key}: unknown key{hint}'), ()
+    return notify(state, 'key', f'{key}: unknown key{hint}'), ()
 
 
 def _paste(state: AppState, event: events.Pasted) -> Result:
@@ -136,14 +136,14 @@ def _paste(state: AppState, event: events.Pasted) -> Result:
         return state, ()
     if state.field is None:
         hint = state.with_key('\\', ' (press {} to filter first)')
-        return answer(state, 'Paste ignored', f'Paste ignored{hint}'), ()
+        return notify(state, 'Paste ignored', f'Paste ignored{hint}'), ()
     return change_line(state, state.field, append_text(state.field.text, event.text)), ()
 
 
 def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
     sample, before = event.sample, state.sample
     if event.message:
-        state = answer(state, 'Time', f'Time: {event.message}')
+        state = notify(state, 'Time', f'Time: {event.message}')
     if sample is before:
         return state._replace(origin=event.origin)
     if event.history is not None:
@@ -168,7 +168,7 @@ def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
         )
     )
     if not before.devices and state.view.mode == 'full' and actions.why_not_full(after):
-        after = answer(after, 'mode', actions.why_not_full(after))
+        after = notify(after, 'mode', actions.why_not_full(after))
     return dialog.require_reading_of_changes(state, note_exits(before, after))
 
 

@@ -42,7 +42,7 @@ def draw_first_line(buf: Buffer, state: AppState, badges: Sequence[Item]) -> Non
     hostname = '' if state.origin.is_chosen else host.hostname  # the way to the screen has it
     user, name = (clip(safe(n), _NAME_WIDTH) for n in (host.username, hostname))
     name = '@'.join(filter(None, (user, name))) + (' (WSL)' if host.wsl else '')
-    left = [*(badge._replace(rank=-1) for badge in badges), *state.program.answers(state)]
+    left = [*(badge._replace(rank=-1) for badge in badges), *state.program.first_line(state)]
     time_of_day = day.split()[3]
     clock = Item((time_of_day, time_of_day[:5]), PLAIN, 2, is_whole=True)
     room, gap = buf.width - 2, _GAP if buf.width >= CLASSIC else _NARROW_GAP
