@@ -235,7 +235,7 @@ def test_failure_keeps_the_last_hosts_and_shows_their_age() -> None:
 
 def test_warning_of_the_server_hides_no_host() -> None:
     state = screen(40, 80, 10)
-    state = arrived(state, fleet_of(state).fleet._replace(warnings=('a store is down',)))
+    state = arrived(state, fleet_of(state).reading._replace(warnings=('a store is down',)))
     lines = frame(update_fleet(state, KeyPressed('End'))[0])
     assert [line.split()[1] for line in lines[-3:-1]] == ['gpu0031', 'a']
 
@@ -243,7 +243,7 @@ def test_warning_of_the_server_hides_no_host() -> None:
 def test_host_without_values_is_listed_with_their_age() -> None:
     state = screen(2, 140, 10)
     silent = FleetHost('gpu0002', findings=(NOT_RESPONDING,), age_seconds=180.0, is_silent=True)
-    shown = fleet_of(state).fleet
+    shown = fleet_of(state).reading
     state = arrived(state, shown._replace(hosts=(shown.hosts[0], silent)))
     lines = frame(state)
     assert lines[3].split()[1:-1] == ['gpu0002', *['not', 'responding', 'for', '3m']]

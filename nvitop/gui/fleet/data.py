@@ -16,7 +16,7 @@ class FleetState(NamedTuple):
     #: Where the hosts come from, for people.
     server: str = ''
     #: All hosts, and their sums.
-    fleet: Fleet = Fleet()
+    reading: Fleet = Fleet()
     everything: Totals = Totals()
     #: Sums over the hosts and GPUs that match the filter.
     sums: Totals = Totals()

@@ -126,7 +126,7 @@ _LIST = ScreenSpec(
         'name, or host: gpu: user: job: model: free:4',
         PREFIXES,
         lambda state, word: any(
-            contains(host.name, word) for host in fleet_state.fleet_of(state).fleet.hosts
+            contains(host.name, word) for host in fleet_state.fleet_of(state).reading.hosts
         ),
     ),
     is_framed=True,

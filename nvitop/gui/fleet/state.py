@@ -84,16 +84,16 @@ def update_fleet(state: AppState, event: Event) -> Result:
         if state.frozen is not None:
             return state, ()
         fleet = fleet_of(state)._replace(
-            fleet=event.fleet, error='', error_since=0.0, period=event.period
+            reading=event.fleet, error='', error_since=0.0, period=event.period
         )
         return arrange(state, fleet), ()
     if isinstance(event, FleetFailed):
         fleet = fleet_of(state)
         since = fleet.error_since if fleet.error else event.timestamp
         fleet = fleet._replace(error=event.text, error_since=since)
-        if state.frozen is not None or not fleet.fleet.timestamp:
+        if state.frozen is not None or not fleet.reading.timestamp:
             return state._replace(fleet=fleet), ()
-        return arrange(state, fleet._replace(fleet=fleet.fleet.at(event.timestamp))), ()
+        return arrange(state, fleet._replace(reading=fleet.reading.at(event.timestamp))), ()
     after, effects = update(state, event)
     if _arranged_by(after) != _arranged_by(state):
         after = arrange(after, fleet_of(after))
@@ -106,14 +106,14 @@ def _arranged_by(state: AppState) -> tuple[object, ...]:
 
 def arrange(state: AppState, fleet: FleetState) -> AppState:
     """Filter, and sort the shown list. Rows without a value are last; ties are in the order of names."""
-    everything = totals(fleet.fleet.hosts)
+    everything = totals(fleet.reading.hosts)
     filters = parse_filter(state.query)
-    matching = select(fleet.fleet, filters) if filters else fleet.fleet
+    matching = select(fleet.reading, filters) if filters else fleet.reading
     free = folded_hosts(VIEWS['hosts'].rows(matching))
     fleet = fleet._replace(
         everything=everything,
         sums=totals(matching.hosts) if filters else everything,
-        rows=_rows(state, fleet.fleet, matching),
+        rows=_rows(state, fleet.reading, matching),
         free_hosts=ranges_of(name for row in free for name in names_of(row) if row.free),
         problem_hosts=ranges_of(dict.fromkeys(problem.host for problem in matching.problems)),
     )
@@ -141,7 +141,7 @@ def open_host(state: AppState) -> Result:
     if row is None:
         return state, ()
     name = names_of(row)[0]
-    host = next((host for host in fleet_of(state).fleet.hosts if host.name == name), None)
+    host = next((host for host in fleet_of(state).reading.hosts if host.name == name), None)
     if host is None or not host.gpus:
         is_silent = host is None or host.is_silent
         return refuse(state, f'{name} {"is not responding" if is_silent else "has no GPUs"}')

@@ -74,7 +74,7 @@ _WAYS = {
 def first_line(state: AppState) -> tuple[Item, ...]:
     """Return the sums over the hosts: which GPUs are free, held, and what is wrong first."""
     fleet = fleet_of(state)
-    if not fleet.fleet.timestamp:
+    if not fleet.reading.timestamp:
         return ()
     hosts, _, *others = _sums(state)
     shown = [hosts, *others] if fleet.sums.hosts < fleet.everything.hosts else others
@@ -127,7 +127,7 @@ def _heads(state: AppState, width: int) -> tuple[list[Item], list[Item]]:
     """Return the two lines above a report: the answer; versions, time and sums."""
     head = [
         Item((f'NVITOP {state.version}',), TITLE, 0),
-        Item((format_timestamp(fleet_of(state).fleet.timestamp),), DIM, 1),
+        Item((format_timestamp(fleet_of(state).reading.timestamp),), DIM, 1),
         *title_badges(state),
         *(item._replace(style=DIM) for item in _sums(state)),
     ]
@@ -151,7 +151,7 @@ def draw_report(state: AppState, rows: Sequence[Any], width: int) -> Buffer:
     """Draw what is free and wrong, the time, a list with all its rows, and the findings."""
     name = LISTS[state.screen]
     state = state._replace(width=width)
-    notes = _findings(fleet_of(state).fleet.problems, width)  # with all advice, whole
+    notes = _findings(fleet_of(state).reading.problems, width)  # with all advice, whole
     columns = [column for column in _columns(state, name, rows) if column.name != 'advice']
     bottom, ends = 3 + max(1, len(rows)) + 1, (0, width - 1)
     buf = Buffer(width, bottom + 1 + len(notes))
@@ -188,7 +188,7 @@ def trouble_of(state: AppState) -> str:
     """Return the line below the others: the error, or the warnings of the server."""
     fleet = fleet_of(state)
     if not fleet.error:
-        return '; '.join(fleet.fleet.warnings)
+        return '; '.join(fleet.reading.warnings)
     seconds = max(0.0, state.timestamp - fleet.error_since)
     return f'{fleet.error} (since {format_duration(seconds)})' if seconds >= 1 else fleet.error
 
@@ -198,7 +198,7 @@ def margins(state: AppState, lines: Sequence[Any]) -> tuple[int, int]:
     count, is_problem = len(lines), state.screen is Screen.PROBLEMS
     below = bool(trouble_of(state)) + _SERVER_ROWS * is_problem
     if count and state.height >= _WITH_DETAIL:
-        gpus = max(_GPUS_BELOW, max(len(host.gpus) for host in fleet_of(state).fleet.hosts))
+        gpus = max(_GPUS_BELOW, max(len(host.gpus) for host in fleet_of(state).reading.hosts))
         detail = 2 + gpus + _FACT_ROWS * is_problem
         below += max(min(state.height // 3, detail), state.height - 2 - below - count)
     return 2, below
@@ -238,7 +238,7 @@ def draw_list(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> N
 def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
     """Draw the GPUs of the current line, above them what to do about a problem."""
     row = selected(state)
-    known_hosts = {host.name: host for host in fleet_of(state).fleet.hosts}
+    known_hosts = {host.name: host for host in fleet_of(state).reading.hosts}
     shown = Fleet(tuple(known_hosts[name] for name in names_of(row) if name in known_hosts))
     name = row.host if isinstance(row, FleetFinding) else row.name
     known = 'host' if len(shown.hosts) == 1 else ''
@@ -306,7 +306,7 @@ def _columns(state: AppState, name: str, rows: Sequence[Any]) -> list[Column]:
     ]
     if name == 'hosts':
         columns[-1] = columns[-1]._replace(sizes=(max(16, min(24, state.width // 3)), 0))
-        most = max((len(host.gpus) for host in fleet_of(state).fleet.hosts), default=1)
+        most = max((len(host.gpus) for host in fleet_of(state).reading.hosts), default=1)
         columns.insert(1, glyphs_column(most, is_ascii=state.view.ascii))
     elif name == 'problems':
         columns[0] = columns[0]._replace(text=severity_text)
@@ -315,18 +315,18 @@ def _columns(state: AppState, name: str, rows: Sequence[Any]) -> list[Column]:
 
 def _reason(state: AppState, name: str) -> str:
     fleet = fleet_of(state)
-    if not fleet.fleet.timestamp:
+    if not fleet.reading.timestamp:
         return '' if fleet.error else 'Waiting for the first answer'
-    if fleet.fleet.hosts and state.query and name != 'problems':
+    if fleet.reading.hosts and state.query and name != 'problems':
         return 'Nothing matches the filter'
-    text = no_hosts(fleet.scope) if not fleet.fleet.hosts else VIEWS[name].empty
+    text = no_hosts(fleet.scope) if not fleet.reading.hosts else VIEWS[name].empty
     return f'{text[0].upper()}{text[1:]}'
 
 
 def _server_text(state: AppState) -> str:
     """Return where the hosts come from, the most important first."""
     shown = fleet_of(state)
-    fleet, kinds = shown.fleet, [host.kind for host in shown.fleet.hosts if not host.is_silent]
+    fleet, kinds = shown.reading, [host.kind for host in shown.reading.hosts if not host.is_silent]
     if not fleet.timestamp:
         return f'{safe(shown.server)}: no answer yet'
     size = f', {fleet.size_bytes / 1e6:.2f} MB' if fleet.size_bytes else ''
