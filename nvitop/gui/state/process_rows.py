@@ -192,6 +192,8 @@ class Line(NamedTuple):
     is_job: bool = False
     #: Whether the processes of the job are hidden.
     is_folded: bool = False
+    #: The line of a job while its processes are hidden.
+    folded: Line | None = None
     #: Columns of a process that the line of its job shows for all.
     shown_above: Collection[str] = ()
     # Set when it is drawn, the others when it is listed.
@@ -228,7 +230,8 @@ def _lines_of(job: Group) -> tuple[Line, ...]:
     if len({format_age(process.running_time_seconds) for process in job.processes}) == 1:
         shown.add('time')
     members = (Line(process, job, shown_above=shown) for process in job.processes)
-    return (Line(job.total, job, is_job=True), *members)
+    first = Line(job.total, job, is_job=True)
+    return (first._replace(folded=_folded(first)), *members)
 
 
 def group_by_job(processes: Sequence[ProcessSample], sort: Sort) -> tuple[tuple[Line, ...], ...]:
@@ -255,7 +258,8 @@ def fold(
     """
     spare = room - len(blocks)
     unfolded = set()
-    for block in sorted(blocks, key=lambda block: not _has_idle_memory(block[0].job)):
+    by_waste = sorted(blocks, key=lambda block: not (block[0].folded or block[0]).holds_idle_memory)
+    for block in by_waste:
         if len(block) - 1 <= spare:
             spare -= len(block) - 1
             unfolded.add(block[0].key)
@@ -263,20 +267,16 @@ def fold(
     for block in blocks:
         first = block[0]
         if first.job is not None and chosen.get(first.job.key, first.key not in unfolded):
-            lines.append(_folded(first))
+            lines.append(first.folded or first)
         else:
             lines.extend(block)
     return tuple(lines)
 
 
-def _has_idle_memory(job: Group | None) -> bool:
-    return job is not None and (job.idle_memory_bytes or 0) >= WASTED_BYTES
-
-
 def _folded(line: Line) -> Line:
     """Return the line of a job that hides its processes: as idle as the one that is idle longest."""
     total = line.process
-    if _has_idle_memory(line.job):
+    if line.job is not None and (line.job.idle_memory_bytes or 0) >= WASTED_BYTES:
         idle = filter(is_idle_holder, line.processes)
         longest = max(idle, key=lambda process: process.gpu_idle_seconds or 0)
         total = total._replace(
