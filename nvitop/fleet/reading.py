@@ -60,7 +60,7 @@ class _Words:
         self.state = ''
         #: Highest utilization (percent) of the last ten minutes.
         self.past = BUSY_PERCENT
-        self.findings: dict[str, FaultSeverity] = {}
+        self.findings: set[FleetFinding] = set()
         self.uses: dict[str, FleetUse] = {}
         self.owners: dict[FleetOwner, None] = {}
 
@@ -71,7 +71,7 @@ class _Page:
     def __init__(self, name: str, kind: str, selector: tuple[str, str]) -> None:
         self.host = FleetHost(name, kind, selector=selector)
         self.series: list[Series] = []
-        self.findings: dict[str, FaultSeverity] = {}
+        self.findings: set[FleetFinding] = set()
         self._labels = _OWN_PLACE if kind == 'own' else _DCGM_PLACE
         self._words: dict[tuple[str, ...], _Words] = {}
 
@@ -153,7 +153,7 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
         if name not in own and uuids.isdisjoint(page.uuids):
             own[name] = page
     for name in simulated & own.keys():
-        own[name].findings[SIMULATED.words] = SIMULATED.severity
+        own[name].findings.add(SIMULATED)
     hosts = [_host_of_page(page, times.get(name, 0.0), timestamp) for name, page in own.items()]
     shown = set(own)
 
@@ -188,10 +188,10 @@ def _add_own(page: _Page, row: Series) -> None:
     labels = row.labels
     if row.name == 'nvitop_last_collect_success':
         if not row.value:
-            page.findings['driver does not respond'] = 'critical'
+            page.findings.add(FleetFinding('driver does not respond'))
     elif row.name == 'nvitop_gpu_missing':
-        text = f'GPU {printable(labels.get("pci_bus_id", "")) or "(unknown)"} missing'
-        page.findings[text] = 'critical'
+        bus_id = printable(labels.get('pci_bus_id', '')) or '(unknown)'
+        page.findings.add(FleetFinding(f'GPU {bus_id} missing'))
     elif row.name == 'nvitop_gpu_state':
         if row.value and labels.get('state') in _STATES:
             page.words_of(row).state = labels['state']
@@ -200,7 +200,8 @@ def _add_own(page: _Page, row: Series) -> None:
         if row.value >= _WARNING and kind not in _SILENT_KINDS:
             text = KINDS[kind].counted if kind in KINDS else printable(kind)
             severity: FaultSeverity = 'critical' if row.value >= _CRITICAL else 'warning'
-            page.words_of(row).findings[text] = severity
+            finding = FleetFinding(text, severity, is_hot=text == _HOT.counted)
+            page.words_of(row).findings.add(finding)
     elif row.name == 'nvitop_gpu_owner_info':
         layer = Layer(
             printable(labels.get('owner_kind', '')),
@@ -230,9 +231,9 @@ def _add_dcgm(page: _Page, row: Series, prefix: str) -> None:
     elif row.name == 'DCGM_FI_DEV_XID_ERRORS' and row.value:
         severity = action_of(int(row.value)).severity
         if severity in ('warning', 'critical'):
-            words.findings[f'Xid {row.value:g}'] = severity
+            words.findings.add(FleetFinding(f'Xid {row.value:g}', severity))
     elif row.name.startswith('DCGM_FI_DEV_ROW_REMAP_FAIL') and row.value:
-        words.findings['with failed row remapping'] = 'critical'
+        words.findings.add(FleetFinding('with failed row remapping'))
     pod = labels.get(f'{prefix}pod', '')
     if pod and 'dcgm-exporter' not in pod:
         name = '/'.join(filter(None, (labels.get(f'{prefix}namespace', ''), pod)))
@@ -248,10 +249,10 @@ def _host_of_page(page: _Page, timestamp: float, now: float) -> FleetHost:
         index, info = device.key.physical_index, device.info
         words = page.words(index, info.gpu_instance_id, info.compute_instance_id)
         whole = page.words(index, None, None)
-        wrong = {**whole.findings, **words.findings}
+        wrong = whole.findings | words.findings
         state = words.state if device.status in ('ok', 'asleep') else device.status
         if device.status not in ('ok', 'asleep', 'not permitted'):
-            wrong['not responding'] = 'critical'
+            wrong.add(FleetFinding('not responding'))
         elif not state:
             # Without a value of ten minutes ago, nothing is held.
             seconds = HELD_SECONDS if words.past < BUSY_PERCENT else 0.0
@@ -261,22 +262,19 @@ def _host_of_page(page: _Page, timestamp: float, now: float) -> FleetHost:
         gpus.append(
             gpu._replace(
                 state=cast('DeviceWord', state),
-                findings=_findings(wrong),
+                findings=tuple(sorted(wrong, key=_severest)),
                 uses=tuple(sorted(words.uses.values())),
                 owners=tuple(words.owners),
             )
         )
     age = 0.0 if sample.timestamp else None
-    host = page.host._replace(gpus=tuple(gpus), findings=_findings(page.findings), age_seconds=age)
+    marks = tuple(sorted(page.findings, key=_severest))
+    host = page.host._replace(gpus=tuple(gpus), findings=marks, age_seconds=age)
     return host.later(max(0.0, now - sample.timestamp))
 
 
-def _findings(words: Mapping[str, FaultSeverity]) -> tuple[FleetFinding, ...]:
-    findings = [
-        FleetFinding(text, severity, is_hot=text == _HOT.counted)
-        for text, severity in words.items()
-    ]
-    return tuple(sorted(findings, key=lambda finding: (finding.severity, finding.words)))
+def _severest(finding: FleetFinding) -> tuple[str, str]:
+    return finding.severity, finding.words  # by the alphabet
 
 
 def _gpus(name: str, sample: Sample) -> Iterator[tuple[DeviceSample, FleetGpu]]:
