@@ -150,7 +150,7 @@ _COLUMNS = {
         *_USAGE,
         _USERS._replace(rank=1),
         _text_column('jobs', 'JOB', (18,), lambda row, width: _words(', '.join(row.gpus[0].jobs), width), 4),
-        _text_column('findings', 'PROBLEMS', (10, 0), _problems_of_gpu),
+        _text_column('findings', 'PROBLEMS', (10, 0), _problems_of_gpu, 1),
     ),
     'users': (
         _text_column('user', 'USER', (12, 40), lambda user, width: _words(user.name, width)),
