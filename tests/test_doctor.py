@@ -35,6 +35,7 @@ def test_long_texts_are_wrapped_below_themselves(monkeypatch: pytest.MonkeyPatch
     begin = next(at for at, line in enumerate(lines) if 'GPU 1: lost. Reboot' in line)
     assert max(map(len, lines)) <= 60
     assert lines[begin + 1].startswith(24 * ' ' + 'it is lost again, check')
+    assert f'{24 * " "}nvidia-smi --gpu-reset -i 7' in '\n'.join(lines)  # a command is not wrapped
 
 
 def test_working_machine_has_status_0() -> None:

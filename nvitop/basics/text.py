@@ -9,6 +9,9 @@ from unicodedata import category
 
 #: Numbers are compared in groups of digits, because converting thousands of digits takes long.
 _DIGITS = re.compile('([0-9]{1,18})')
+#: A space at which text is not wrapped.
+NO_BREAK = '\xa0'
+_AROUND_OPTIONS = re.compile(r' (?=-)|(?<= -\w) ')
 #: A column is not cut to fewer cells.
 LEAST_TEXT = 12
 #: Line and paragraph separators.
@@ -29,6 +32,11 @@ def printable(text: str) -> str:
 def printable_lines(text: str) -> str:
     """Make a text of several lines printable, keeping its line breaks."""
     return '\n'.join(map(printable, text.split('\n')))
+
+
+def with_whole_commands(text: str) -> str:
+    """Replace spaces before and after options by :data:`NO_BREAK`, which wrapping keeps: ``nvidia-smi -i 5``."""
+    return _AROUND_OPTIONS.sub(NO_BREAK, text)
 
 
 def aligned(

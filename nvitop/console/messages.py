@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Iterable, Literal, Mapping, NamedTuple, TextIO
 
-from nvitop.basics.text import printable_lines
+from nvitop.basics.text import NO_BREAK, printable_lines, with_whole_commands
 
 if TYPE_CHECKING:
     Kind = Literal['error', 'warning', 'hint']
@@ -131,9 +131,9 @@ def wrapped(text: str, stream: TextIO, indent: int = 2) -> str:
     import textwrap  # few commands print messages
 
     rows = []
-    for line in text.split('\n'):
+    for line in with_whole_commands(text).split('\n'):
         margin = ' ' * max(indent, len(line) - len(line.lstrip(' ')))
         rows += textwrap.wrap(
             line, width, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
         ) or ['']
-    return '\n'.join(rows)
+    return '\n'.join(rows).replace(NO_BREAK, ' ')

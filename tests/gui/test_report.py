@@ -11,7 +11,7 @@ from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.report import draw_report, filter_of
 from nvitop.gui.state.orders import list_processes
-from nvitop.gui.view.report_lines import brief_text
+from nvitop.gui.view.report_lines import brief_text, finding_lines
 from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.types import Sample
 from tests.gui.goldens import assert_golden
@@ -108,6 +108,14 @@ def test_brief_finding_has_advice_only_as_whole_sentences() -> None:
         (8, 'hot: 9..'),
     ):
         assert brief_text('hot', '91°C', action, room) == text
+
+
+def test_commands_of_advice_are_whole_at_any_width() -> None:
+    text = 'Stop its processes, then reset it: nvidia-smi --gpu-reset -i 5'
+    for width in range(45, 90):
+        lines = [pieces[1][0] for pieces in finding_lines('critical', text, width)]
+        assert ' '.join(lines) == text
+        assert any('nvidia-smi --gpu-reset -i 5' in line for line in lines)
 
 
 def test_report_has_idle_times_and_jobs_only_if_there_are_any() -> None:

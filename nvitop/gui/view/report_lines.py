@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Sequence
 
+from nvitop.basics.text import NO_BREAK, with_whole_commands
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import PLAIN, Pieces
@@ -37,7 +38,8 @@ def draw_findings(buf: Buffer, y: int, lines: Sequence[Pieces]) -> None:
 def finding_lines(severity: str, text: str, width: int) -> list[Pieces]:
     """Return the lines of a finding."""
     _, style = severity_sign(severity)
-    first, *others = wrap(text, finding_room(width))
+    lines = wrap(with_whole_commands(text), finding_room(width))
+    first, *others = (line.replace(NO_BREAK, ' ') for line in lines)
     return [
         ((f'{severity:<{_SEVERITY}}', style), (first, PLAIN)),
         *(((' ' * _SEVERITY, PLAIN), (line, PLAIN)) for line in others),
