@@ -65,7 +65,8 @@ def draw_process(buf: Buffer, state: AppState, layout: ListLayout, history: Hist
         draw_ruler(buf, Rect(area.x + left, y, area.width - left, 1), ruler)
         lines = max(1, min(_MOST_LINES, (area.height - 1) // len(series)))
         # The first ones have the lines that are left.
-        taller = area.height - 1 - lines * len(series) if 1 < lines < _MOST_LINES else 0
+        spare = area.height - 1 - lines * len(series)
+        taller = max(0, spare) if lines < _MOST_LINES else 0
         upper, lower = area.inset(0, 1, 0, 0).split_top(taller * (lines + 1))
         draw_series(buf, upper, series[:taller], lines + 1, ruler)
         draw_series(buf, lower, series[taller:], lines, ruler)
@@ -81,7 +82,7 @@ def _facts(process: ProcessSample, width: int) -> list[tuple[str, str]]:
     threads = 'N/A' if process.thread_count is None else f'{process.thread_count}'
     directory = 'N/A' if process.directory is None else safe(process.directory)
     facts = [
-        ('STARTED', clip(f'{start}{age} by {user}{job} · threads {threads}', room)),
+        ('STARTED', f'{start}{age} by {user}{job} · threads {threads}'),
         ('DIRECTORY', clip_left(directory, room)),
     ]
     command = fmt.format_command(process.command, process.status, name=process.name)
