@@ -167,6 +167,8 @@ def test_an_unknown_field_is_an_error_while_it_is_typed(text: str, error: str) -
     assert ('is not a field' in line) is bool(error)
     assert state.field is not None
     assert pressed(state, 'Esc').query == ''
+    # Enter does not repeat it at the other end of the screen.
+    assert not error or not texts(pressed(state, 'Enter'))
 
 
 def test_search_shows_and_marks_a_match_in_the_cut_part_of_a_command() -> None:

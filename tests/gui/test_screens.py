@@ -147,9 +147,11 @@ def test_layers_of_the_owner_are_above_the_variables() -> None:
         Layer('jupyter', '1b2c', 'work/a.ipynb', 'environ', claim=True),
     )
     lines = with_owner(24, make_owner(layers))
-    assert lines[0].startswith(f'pod ml/a␛[2Jb        from its cgroup: {pod[:30]}')
-    assert lines[1].startswith('docker 4f4f4f4f4f4f  from its cgroup, which its user set: 4f4f')
-    assert lines[2].startswith('nb a.ipynb           from its environment, which the process set')
+    assert lines[0].startswith(f'pod ml/a␛[2Jb              from its cgroup: {pod[:24]}')
+    assert lines[1].startswith('docker 4f4f4f4f4f4f        from its cgroup (set by its user): 4f4f')
+    assert lines[2].startswith(
+        'nb a.ipynb "work/a.ipynb"  from its environment (set by the process'
+    )
     assert lines[3].startswith('─ 19 variables')
     assert lines[4].startswith('AWS_SECRET_ACCESS_KEY=')
 

@@ -12,9 +12,9 @@ from nvitop.gui.state.app_state import (
     Result,
     TextField,
     notify,
-    refuse,
     withdraw_notice,
 )
+from nvitop.gui.state.events import RingBell
 from nvitop.gui.state.lists import process_lines, uses_of_devices
 from nvitop.gui.state.navigation import current_line, go_to_line, lines_layout
 from nvitop.gui.state.process_filter import matches, matches_host_process, parse_query
@@ -47,10 +47,9 @@ def press_in_field(state: AppState, field: TextField, key: str) -> Result:
 
 
 def _apply(state: AppState, text: str, searched: str) -> Result:
-    """Close the line, unless there is a mistake in it."""
-    unknown = unknown_field(state, text)
-    if unknown:
-        return refuse(state, unknown)
+    """Close the line, unless there is a mistake in it, which is next to it."""
+    if unknown_field(state, text):
+        return state, (RingBell(),)
     return state._replace(searched=searched, field=None), ()
 
 

@@ -126,7 +126,8 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     A search shows which match is the current one.
     """
     purpose = field.purpose
-    unknown = unknown_field(state, field.text) if purpose.is_filter else ''
+    has_fields = purpose.is_filter or purpose.is_search
+    unknown = unknown_field(state, field.text) if has_fields else ''
     count = clip(unknown or purpose.found(state, field.text), max(0, buf.width - 22))
     count = f'  {count}' if count else ''
     right = buf.width - 1 - len(count)

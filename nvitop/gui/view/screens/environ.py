@@ -56,7 +56,7 @@ def owner_lines(state: AppState) -> list[tuple[str, str]]:
     if reading.owner is None:
         lines = [('Owner', reading.no_owner)] if reading.no_owner else []
     else:
-        lines = [(str(layer), _source_text(layer)) for layer in reading.owner.layers]
+        lines = [(_layer_text(layer), _source_text(layer)) for layer in reading.owner.layers]
     return lines[: state.height // _OWNER_SHARE]
 
 
@@ -65,15 +65,19 @@ def environ_margins(state: AppState, _: Sequence[object]) -> tuple[int, int]:
     return (2 + owners if owners else 1), 0
 
 
+def _layer_text(layer: Layer) -> str:
+    """Return the text of the column of jobs, and the name that it does not have: ``slurm 42 "train"``."""
+    text = str(layer)
+    return f'{text} "{layer.name}"' if layer.name and layer.name not in text else text
+
+
 def _source_text(layer: Layer) -> str:
     text = f'from {_SOURCES.get(layer.source, layer.source)}'
     if layer.is_statement:
-        text += ', which the process set itself'
+        text += ' (set by the process itself)'
     elif layer.claim:
-        text += ', which its user set'
-    more = [
-        part for part in (layer.name, layer.id, layer.detail) if part and part not in str(layer)
-    ]
+        text += ' (set by its user)'
+    more = [part for part in (layer.id, layer.detail) if part and part not in str(layer)]
     return f'{text}: {" ".join(more)}' if more else text
 
 
@@ -88,7 +92,8 @@ def draw_environ(buf: Buffer, state: AppState, layout: ListLayout, _: History) -
     longest = max((cell_width(safe(text)) for text, _ in owners), default=0)
     width = max(0, min(longest, buf.width - _SOURCE_WIDTH))
     reading = environ.reading or EnvironmentRead(*environ[:2])
-    best = '' if reading.owner is None else str(reading.owner.layer)
+    layer = None if reading.owner is None else reading.owner.layer
+    best = '' if layer is None else _layer_text(layer)
     for y, (text, source) in enumerate(owners, 1):
         buf.write(1, y, clip(safe(text), width), PLAIN._replace(bold=text == best))
         x = 1 + width + 2
