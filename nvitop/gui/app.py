@@ -8,6 +8,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Protocol
 
+from nvitop.console.options import Options
 from nvitop.gui.effects import find_owner, read_environment, send_signal
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state import events
@@ -68,8 +69,7 @@ class App:
         *,
         history: History | None = None,
         effects: Mapping[type, Callable[[Any, Any], None]] | None = None,
-        owner_names: str = 'files',
-        config_path: str | None = None,
+        options: Options | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
         travel: Callable[[str, float], None] | None = None,
@@ -85,8 +85,7 @@ class App:
         self.events: collections.deque[str] = collections.deque(maxlen=REMEMBERED_EVENTS)
         self._posted: collections.deque[events.Event] = collections.deque()
         self._effects = effects or EFFECTS
-        self.owner_names = owner_names
-        self.config_path = config_path
+        self.options = options or Options()
         self._monotonic = monotonic
         self._wall_clock = wall_clock
         self._measuring: Measuring | None = None
@@ -258,7 +257,7 @@ def read_process(app: App, effect: events.ReadEnvironment) -> None:
     def read() -> events.Event:
         event = read_environment(pid, start_time)
         try:
-            reading = find_owner(pid, start_time, app.owner_names)
+            reading = find_owner(pid, start_time, app.options.owner_names)
         except Exception as error:  # the environment is shown anyway
             return event._replace(no_owner=f'cannot be read: {error}')
         return event._replace(owner=reading.owner, no_owner=reading.reason)
@@ -273,7 +272,7 @@ def save_settings(app: App, effect: events.SaveSettings) -> None:
     from nvitop.gui.settings import save
 
     app.take_in_background(
-        Step(partial(save, effect, app.config_path), partial(events.SettingsSaved, ''))
+        Step(partial(save, effect, app.options.config_path), partial(events.SettingsSaved, ''))
     )
 
 

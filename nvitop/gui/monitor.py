@@ -123,8 +123,7 @@ def run_monitor(
         terminal,
         first_state(options, notices, source.origin, shows_events=shows_events),
         history=History(every.devices, every.processes),
-        owner_names=options.owner_names,
-        config_path=options.config_path,
+        options=options,
         travel=None if replay is None else replay.travel,
         recent=None
         if replay is not None or not seconds

@@ -188,9 +188,8 @@ class FleetApp(App):
         interval: float,
     ) -> None:
         effects = {**EFFECTS, OpenHost: lambda _, effect: self.open_host(effect.host)}
-        super().__init__(terminal, state, effects=effects)
+        super().__init__(terminal, state, effects=effects, options=options)
         self._source = source
-        self._options = options
         self._interval = interval
         self._feed = FleetFeed(source, self.post, interval)
         self._sampler = Sampler(self._feed, lambda _: None)
@@ -207,7 +206,7 @@ class FleetApp(App):
         """Show one host until the user comes back. Meanwhile the server is not asked for the list."""
         self._feed.is_paused = True
         source = HostSource(self._source, host, interval=self._interval)
-        options = self._options._replace(theme=self.state.theme)
+        options = self.options._replace(theme=self.state.theme)
         simulated = self.state.sample.simulated
         status = show_host(self.terminal, source, options, simulated=simulated)
         if status:
@@ -229,7 +228,7 @@ def show_host(
     """Show one host on an open terminal; return the exit status, 0 if the user left its screens."""
     state = first_state(options, origin=source.origin)
     history = History(_GRAPH_SECONDS, _GRAPH_SECONDS)
-    app = App(terminal, state, history=history)
+    app = App(terminal, state, history=history, options=options)
 
     def deliver(sample: Sample) -> None:
         past = source.past()
