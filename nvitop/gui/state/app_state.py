@@ -422,7 +422,10 @@ class AppState(NamedTuple):
 
     @property
     def position(self) -> ListPosition:
-        return self.positions.get(self.screen, ListPosition())
+        return self.position_on(self.screen)
+
+    def position_on(self, screen: Screen) -> ListPosition:
+        return self.positions.get(screen, ListPosition())
 
     def at(self, position: ListPosition, screen: Screen | None = None) -> AppState:
         """Return the state with another position in the list of the screen, or of another one."""
@@ -431,13 +434,13 @@ class AppState(NamedTuple):
     @property
     def selected(self) -> ProcessKey | None:
         """The process selected on the main screen."""
-        key = self.positions.get(Screen.MAIN, ListPosition()).key
+        key = self.position_on(Screen.MAIN).key
         return key if isinstance(key, ProcessKey) else None
 
     @property
     def job(self) -> JobKey | None:
         """The job selected there instead: user and job."""
-        key = self.positions.get(Screen.MAIN, ListPosition()).key
+        key = self.position_on(Screen.MAIN).key
         return None if key is None or isinstance(key, ProcessKey) else cast(JobKey, key)
 
     @property
@@ -464,18 +467,14 @@ class AppState(NamedTuple):
         """The state of the size inside the frame of a list; its first row becomes the title."""
         if not self.spec.is_framed or self.is_inner:
             return self
-        return self._replace(
-            is_inner=True,
-            width=self.width - 2 * self.margin,
-            height=self.body_height - 2,
-            view=self.view._replace(hints=False),
-        )
+        width = self.width - 2 * self.margin
+        return self._replace(is_inner=True, width=width, height=self.body_height - 2)
 
     @property
     def has_hints(self) -> bool:
         """Whether the last row has hints."""
-        is_wanted = self.view.hints or (self.dialog is not None and not self.is_inner)
-        return is_wanted and self.height >= LOWEST_WITH_HINTS
+        is_wanted = self.view.hints or self.dialog is not None
+        return is_wanted and not self.is_inner and self.height >= LOWEST_WITH_HINTS
 
     @property
     def body_height(self) -> int:

@@ -16,7 +16,7 @@ from nvitop.gui.model.main_rows import MainRows, main_rows
 from nvitop.gui.model.table import Placed, place
 from nvitop.gui.render.buffer import Cells
 from nvitop.gui.state import orders, process_filter, process_rows
-from nvitop.gui.state.app_state import AppState, ListPosition, Result, notify
+from nvitop.gui.state.app_state import AppState, Result, notify
 from nvitop.gui.state.orders import Order
 from nvitop.gui.state.problems import ProblemCount, missing_values
 from nvitop.sampling.types import HostProcessSample, ProcessSample
@@ -185,7 +185,7 @@ def _columns_without_values(processes: Sequence[ProcessSample]) -> list[str]:
 
 def _drop_selection(state: AppState, screen: Screen, keys: Collection[object]) -> AppState:
     """Select nothing on a screen if the key of its selected line is none of these."""
-    position = state.positions.get(screen, ListPosition())
+    position = state.position_on(screen)
     if position.key is None or position.key in keys:
         return state
     return state.at(position._replace(key=None), screen)

@@ -107,7 +107,7 @@ def select_key(state: AppState, key: ProcessKey) -> AppState:
     row = next((row for row in state.rows if row.key == key), None)
     if row is None:
         return state
-    position = state.positions.get(Screen.MAIN, ListPosition())
+    position = state.position_on(Screen.MAIN)
     state = state.at(position._replace(key=key), Screen.MAIN)
     if any(line.key == key for line in lists.process_lines(state)):
         return state

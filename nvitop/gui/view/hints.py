@@ -28,7 +28,6 @@ _TITLE_GAP = len(' · ')
 #: Keys that come first while the display is paused or shows a recording.
 _FIRST_IN_PAST = ('h', 'S s', 'n N', 'z', '( )', '{ }', 'b')
 _ARROWS = {'Up': '↑', 'Down': '↓', 'Left': '←', 'Right': '→'}
-_SORT, _REVERSE = 'Sort:', 'Shift: reverse'
 
 
 class Hint(NamedTuple):
@@ -55,49 +54,52 @@ class Hint(NamedTuple):
 
 def draw_hints(buf: Buffer, y: int, state: AppState) -> None:
     """Draw the keys that work now in a row, from left to right, as many as fit, and the last one."""
-    shown = _menu(state)
-    widths = [hint.width + _GAP for hint in shown]
-    while len(shown) > 1 and sum(widths) - _GAP > buf.width - 2 * _MARGIN:
-        del shown[-2], widths[-2]
-    x = _MARGIN
-    for hint, cells in zip(shown, widths):
-        words = hint.words[:1].upper() + hint.words[1:]
-        _draw_hint(buf, x, y, hint._replace(words=words))
-        x += cells
+    hints = [hint._replace(words=hint.words[:1].upper() + hint.words[1:]) for hint in _menu(state)]
+    while len(hints) > 1 and _width(hints) > buf.width - 2 * _MARGIN:
+        del hints[-2]
+    _draw_row(buf, _MARGIN, y, hints)
 
 
 def draw_next_keys(buf: Buffer, state: AppState) -> int:
     """Draw the keys that can follow the keys pressed so far over the last rows; return their number."""
-    label = _SORT if state.prefix == state.keymap.sort_prefix(state.screen) else state.prefix
-    hints = [
-        Hint((key,), words) for key, words in state.keymap.next_keys(state.screen, state.prefix)
-    ]
-    if label == _SORT:
-        title = order_title(state, state.screen)
-        marked = f'{order_arrow(state, state.screen)}{title}'
-        hints = [
-            hint._replace(words=marked, style=SORTED) if hint.words == title else hint
-            for hint in hints
-        ]
-        hints.append(Hint((), _REVERSE))
+    label, hints = _next_keys(state)
+    start = _MARGIN + cell_width(label) + 1
     rows: list[list[Hint]] = [[]]
-    x = start = _MARGIN + cell_width(label) + 1
     for hint in hints:
-        if x > start and x + hint.width > buf.width:
+        if rows[-1] and start + _width([*rows[-1], hint]) > buf.width:
             rows.append([])
-            x = start
         rows[-1].append(hint)
-        x += hint.width + _GAP
     rows = rows[: buf.height // 3]
     top = buf.height - len(rows)
     buf.clear(top, len(rows))
     buf.write(_MARGIN, top, label, PLAIN)
     for y, row in enumerate(rows, top):
-        x = start
-        for hint in row:
-            _draw_hint(buf, x, y, hint)
-            x += hint.width + _GAP
+        _draw_row(buf, start, y, row)
     return len(rows)
+
+
+def _next_keys(state: AppState) -> tuple[str, list[Hint]]:
+    """Return the keys pressed so far, and those that can follow; the order of the list is marked."""
+    screen, prefix = state.screen, state.prefix
+    hints = [Hint((key,), words) for key, words in state.keymap.next_keys(screen, prefix)]
+    if prefix != state.keymap.sort_prefix(screen):
+        return prefix, hints
+    title = order_title(state, screen)
+    marked = f'{order_arrow(state, screen)}{title}'
+    hints = [
+        hint._replace(words=marked, style=SORTED) if hint.words == title else hint for hint in hints
+    ]
+    return 'Sort:', [*hints, Hint((), 'Shift: reverse')]
+
+
+def _width(hints: Sequence[Hint]) -> int:
+    return sum(hint.width + _GAP for hint in hints) - _GAP
+
+
+def _draw_row(buf: Buffer, x: int, y: int, hints: Sequence[Hint]) -> None:
+    for hint in hints:
+        _draw_hint(buf, x, y, hint)
+        x += hint.width + _GAP
 
 
 def _draw_hint(buf: Buffer, x: int, y: int, hint: Hint) -> None:
