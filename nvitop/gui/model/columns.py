@@ -73,6 +73,7 @@ TYPES = 'C compute, G graphics, X both, M MPS client'
 
 # fmt: off
 #: Columns of the process panel. Text: of a :class:`~nvitop.gui.state.process_rows.Line`, for the width.
+#: The command is 24 and 34 cells wide (ranks 17 and 25, see `place`) before `%BW` and `%MEM` have room.
 COLUMNS: tuple[Column, ...] = (
     Column('gpu', 'GPU', (3,), 'GPU index (GPU:MIG)', lambda row, _: row.labels,
            order='natural', source='NVML index, PCI bus order'),
@@ -93,7 +94,7 @@ COLUMNS: tuple[Column, ...] = (
     Column('sm', '%SM', (3,), 'share of time its kernels were running', _of_device(lambda row: fmt.format_count(row.process.gpu_sm_utilization_percent)),
            order='sm_utilization', unit='%', source='`nvmlDeviceGetProcessUtilization` (`smUtil`), average since the previous reading'),
     Column('gmbw', '%BW', (3,), 'share of time it accessed GPU memory', _of_device(lambda row: fmt.format_count(row.process.gpu_memory_utilization_percent)),
-           order='gpu_memory_utilization', rank=8, unit='%', source='`nvmlDeviceGetProcessUtilization` (`memUtil`)'),
+           order='gpu_memory_utilization', rank=18, unit='%', source='`nvmlDeviceGetProcessUtilization` (`memUtil`)'),
     Column('encoder', '%ENC', (4,), 'utilization of the video encoder', _of_device(lambda row: fmt.format_count(row.process.gpu_encoder_utilization_percent)),
            rank=7, unit='%', source='`nvmlDeviceGetProcessUtilization` (`encUtil`)'),
     Column('decoder', '%DEC', (4,), 'utilization of the video decoder', _of_device(lambda row: fmt.format_count(row.process.gpu_decoder_utilization_percent)),
@@ -101,14 +102,14 @@ COLUMNS: tuple[Column, ...] = (
     Column('cpu', '%CPU', (5,), 'CPU time, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.process.cpu_percent),
            order='cpu_percent', rank=3, unit='% of a core', source='psutil `cpu_percent`'),
     Column('memory', '%MEM', (5,), 'resident memory in percent of host memory', lambda row, _: fmt.format_tenths(row.process.memory_percent),
-           order='memory_percent', rank=10, unit='%', source='psutil `memory_percent`'),
+           order='memory_percent', rank=26, unit='%', source='psutil `memory_percent`'),
     Column('host_memory', 'HOST GiB', (8,), 'resident memory', lambda row, _: fmt.format_gib_count(row.process.host_memory_bytes),
            rank=12, unit='B', source='psutil `memory_info().rss`'),
     Column('start', 'START', (12,), 'when it was started', _start,
            rank=13, source='psutil `create_time`'),
     _once(Column('time', 'TIME', (4,), 'running time', lambda row, _: fmt.format_age(row.process.running_time_seconds),
            gap=2, order='time', rank=4, source='current time − psutil `create_time`')),
-    Column('command', 'COMMAND', (14, 20, 24, 0), 'command line', lambda row, _: row.command,
+    Column('command', 'COMMAND', (14, 24, 34, 0), 'command line', lambda row, _: row.command,
            align='<', gap=2, source='psutil `cmdline`, quoted for a shell'),
 )
 #: Columns of the tree. Text: of a :class:`~nvitop.gui.state.process_rows.TreeRow`, for the width.
@@ -145,11 +146,8 @@ DEFAULT_COLUMNS: tuple[str, ...] = (
 )
 
 
-#: The marks of a line before its columns, and an empty cell before the border.
-_MARKS = Column('marks', '', (2,), '', lambda *_: '')
-_EDGE = Column('edge', '', (1,), '', lambda *_: '', gap=0)
-#: Columns that yield to commands narrower than this.
-_YIELDING = {'memory': 34, 'gmbw': 24}
+#: Cells of the marks of a line before its columns.
+_MARKS = 2
 
 
 def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
@@ -187,13 +185,5 @@ def place_processes(
     """Place columns inside the borders of the panel, after the marks of the lines."""
     if tuple(names) != DEFAULT_COLUMNS:  # chosen columns stay
         widths = {name: widest or 4 for name, widest in widths.items()}
-    columns = [_MARKS, *(COLUMNS_BY_NAME[name] for name in names)]
-    if width >= CLASSIC:
-        columns.append(_EDGE)
-    columns[1] = columns[1]._replace(gap=int(columns[1].align == '<'))
-    placed = place(columns, Cells(1, width - 2), widths)
-    for name, least in _YIELDING.items():
-        if any(cell.column.name == 'command' and cell.width < least for cell in placed):
-            columns = [column for column in columns if column.name != name]
-            placed = place(columns, Cells(1, width - 2), widths)
-    return placed
+    room = width - 2 - _MARKS - (width >= CLASSIC)  # an empty cell before the border
+    return place([COLUMNS_BY_NAME[name] for name in names], Cells(1 + _MARKS, room), widths)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Callable, Sequence
 
+from nvitop.basics.text import counted
 from nvitop.basics.units import format_time
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.device_rows import is_on
@@ -160,11 +161,8 @@ def _draw_detail(
     if not line.is_failure:
         return False
     first, last = (fmt.format_moment(when, state.timestamp) for when in (line.first, line.last))
-    often = f'in {line.times} samples'
-    if line.is_current:
-        times = f'now, since {first}' if line.times == 1 else f'now, {often} since {first}'
-    else:
-        times = f'once, {last}' if line.times == 1 else f'{often}, {first} to {last}'
+    end = 'now' if line.is_current else last
+    times = f'in {counted(line.times, "sample")} from {first} to {end}'
     users = {
         process.key.pid: process.username or 'unknown user'
         for process in state.shown_sample.processes
