@@ -13,11 +13,13 @@ from nvitop.fleet.source import FleetSource
 from nvitop.fleet.types import NOT_RESPONDING, Fleet, FleetHost
 from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.types import (
+    PROCESSES,
     DeviceEvent,
     DeviceInfo,
     DeviceKey,
     DeviceSample,
     HostSample,
+    Problem,
     ProcessKey,
     ProcessSample,
     Sample,
@@ -49,7 +51,15 @@ class DemoSource(FleetSource):
     def sample(self, host: FleetHost) -> Sample:
         """Return the sample of one host."""
         now, number = self._clock(), _number(host)
-        return _sample(number, now - _age(number, now))
+        sample = _sample(number, now - _age(number, now))
+        if _kind(number) != 'dcgm':
+            return sample
+        # Its labels name jobs, not their processes.
+        unlisted = [
+            Problem(device.key, PROCESSES, 'the exporter reports no processes of this GPU')
+            for device in sample.devices
+        ]
+        return sample._replace(processes=(), problems=tuple(unlisted))
 
     def past(self, host: FleetHost, sample: Sample) -> list[tuple[float, Sample]]:
         """Return samples of the last hour with their times, oldest first."""

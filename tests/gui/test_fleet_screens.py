@@ -529,6 +529,13 @@ def test_a_host_with_old_values_has_no_free_gpus_on_its_page(
     assert re.match(r' fleet › gpu0017 +\[not responding\] +8 unknown ', page(source)[0])
 
 
+def test_a_host_of_dcgm_exporter_has_unknown_users_on_its_page() -> None:
+    cluster = DemoSource(2)
+    lines = page(HostSource(cluster, cluster.read().hosts[1]))
+    assert ' 8 busy: unknown user on GPU 0-7 ' in lines[0]
+    assert ' processes are not reported ' in '\n'.join(lines)
+
+
 def page(source: HostSource) -> list[str]:
     """Return the lines of the page of a host with its next sample."""
     return frame(page_of(source))
