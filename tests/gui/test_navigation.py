@@ -482,7 +482,11 @@ def test_page_of_a_gpu_shows_all_its_metrics_and_facts() -> None:
         pcie_rx_throughput_kib_per_s=None,
         pcie_tx_throughput_kib_per_s=None,
     )
-    wrong = text_of(arrived(page, EIGHT._replace(devices=tuple(devices), sequence=9)))
+    page_of_wrong = arrived(page, EIGHT._replace(devices=tuple(devices), sequence=9))
+    for height in range(12, 30):  # what is wrong is on a low page too
+        low = text_of(after(page_of_wrong, Resized(80, height)))
+        assert ('PROBLEM ' in low) != (' STATE ' in low)
+    wrong = text_of(page_of_wrong)
     assert re.search('PROBLEM +pending row remapping.* is not affected', wrong, re.DOTALL)
     assert '3! · busy · remap · ' in wrong
     assert re.findall(' (PCIe|NVLink) RX .* up to ', wrong) == ['NVLink']
@@ -527,6 +531,9 @@ def test_the_only_gpu_says_that_it_is_asleep_and_how_to_wake_it() -> None:
     ):
         line = draw_frame(state_of(sample, width, 30), History()).lines()[2]
         assert (line[0], line[-1], line[1:-1].strip()) == ('│', '│', words)
+    deep = asleep._replace(sleep=Sleep('D3cold', 300.0))
+    line = draw_frame(state_of(sample._replace(devices=(deep,)), 100, 30), History()).lines()[2]
+    assert line.strip('│ ') == 'GPU 0 has been asleep (D3cold) for 5m and draws no power'
     keymap, _ = rebind({'refresh': ['w']}, Keymap(BINDINGS))
     lines = draw_frame(state_of(sample, 100, 30)._replace(keys=keymap), History()).lines()
     assert '. Press w to wake it ' in lines[2]

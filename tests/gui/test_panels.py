@@ -363,7 +363,7 @@ def test_number_of_other_problems_is_not_that_of_the_errors() -> None:
 
 def test_fault_comes_before_the_advice_and_is_never_cut() -> None:
     wrong = gpu(0, 'A', total_volatile_uncorrected_ecc_errors=3, power_usage_mw=1000)
-    for width, lines in ((40, 3), (50, 3), (50, 5)):
+    for width, lines in ((40, 2), (40, 3), (50, 3), (50, 5)):
         text = ' '.join(
             line.strip('│ ') for line in panel(machine(wrong), width, lines).lines()[2:]
         )

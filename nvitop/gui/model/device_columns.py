@@ -154,7 +154,7 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
     Column('index', 'GPU', (5,), 'GPU index; MIG devices are indented below', _index, source='NVML index, PCI bus order'),
     Column('mark', '', (1,), '`!` if something is wrong with it', lambda row, _: (('!', row.mark_style),) if row.is_wrong else (), align='<', gap=0),
     Column('name', 'NAME', (10, 12, 16, 28), 'product name if there are different ones; profile of a MIG device', _name, align='<', gap=1, rank=5),
-    Column('state', 'STATE', (8, 10, 10, 16), 'what it is doing; see [STATE](monitor.md#gpus)', _state, align='<'),
+    Column('state', 'STATE', (8, 11, 11, 16), 'what it is doing; see [STATE](monitor.md#gpus)', _state, align='<'),
     Column('user', 'USER', (8, 12, 20), 'the user with the most memory, and the number of others', _user, align='<', gap=2, rank=2),
     Column('job', 'JOB', (15, 20, 40), 'the job, pod or container with the most memory, or the command if it belongs to none', _job, align='<', rank=8, gap=2),
     Column('memory_bar', '', (4, 10, 10, 16), 'used memory in percent', lambda *_: (), align='<', gap=1, rank=4),
