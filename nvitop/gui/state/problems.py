@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
 
 from nvitop.gui.model.format import join_labels
-from nvitop.health import SEVERITIES, Finding, is_wrong
+from nvitop.health import SEVERITIES, Finding, findings, is_wrong
 from nvitop.health.types import cause, plain_reason, value_words
-from nvitop.sampling.types import NO_FAILURES, STATUS, Cost, DeviceKey, Problem
+from nvitop.sampling.types import NO_FAILURES, STATUS, Cost, DeviceKey, Problem, Sample
 
 if TYPE_CHECKING:
     from nvitop.health import Severity
@@ -71,6 +71,13 @@ class Tally(NamedTuple):
     costs: tuple[tuple[float, Cost], ...] = ()
     #: The problems as lines of their screen, made once per sample.
     lines: tuple[ProblemCount, ...] = ()
+
+    def with_sample(self, sample: Sample) -> Tally:
+        """Return the counts up to the next sample."""
+        current = findings(sample, self.findings)
+        problems = count_problems(self.problems, sample.problems, sample.timestamp, current)
+        costs = (*self.costs, (sample.monotonic, sample.cost))[-MAX_COSTS:]
+        return Tally(problems, current, costs, problem_lines(problems))
 
 
 #: Words of a finding about single values → kind of the problems of these values, which it explains.

@@ -16,8 +16,7 @@ from nvitop.gui.state.app_state import (
     refuse,
     withdraw_notice,
 )
-from nvitop.gui.state.problems import Tally, count_problems, problem_lines
-from nvitop.health import findings
+from nvitop.gui.state.problems import Tally
 
 
 def toggle_freeze(state: AppState) -> Result:
@@ -67,10 +66,7 @@ def show_past(state: AppState, event: events.PastShown) -> AppState:
         state = notify(state, 'Time', f'Time: {event.message}')
     if sample is None:
         return state._replace(frozen=None)
-    past_findings = findings(sample)
-    problems = count_problems((), sample.problems, sample.timestamp, past_findings)
-    costs = ((sample.monotonic, sample.cost),)
-    tally = Tally(problems, past_findings, costs, problem_lines(problems))
+    tally = Tally().with_sample(sample)
     until = state.sample.monotonic if state.frozen is None else state.frozen.until
     # A kept sample may be older than the look-up of owners.
     owners = {process.identity: process.owner for process in state.sample.processes}

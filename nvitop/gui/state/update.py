@@ -19,8 +19,7 @@ from nvitop.gui.state.app_state import (
 from nvitop.gui.state.input_line import append_text, change_line, press_in_field
 from nvitop.gui.state.lists import relist
 from nvitop.gui.state.navigation import click, go_back, is_double, is_on_line, scroll, select_folded
-from nvitop.gui.state.problems import MAX_COSTS, Tally, count_problems, note_problem, problem_lines
-from nvitop.health import findings
+from nvitop.gui.state.problems import Tally, note_problem, problem_lines
 
 _OUTCOMES = {
     'sent': 'sent',
@@ -152,16 +151,11 @@ def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
         return state
     if not event.origin.is_live:
         state = state._replace(timestamp=float(int(sample.timestamp)))
-    current_findings = findings(sample, state.tally.findings)
-    problems = count_problems(
-        state.tally.problems, sample.problems, sample.timestamp, current_findings
-    )
-    costs = (*state.tally.costs, (sample.monotonic, sample.cost))[-MAX_COSTS:]
     after = relist(
         state._replace(
             sample=sample,
             origin=event.origin,
-            tally=Tally(problems, current_findings, costs, problem_lines(problems)),
+            tally=state.tally.with_sample(sample),
             gpu_times=event.gpu_times,
             gpu_times_since=event.gpu_times_since,
             events=event.events,
