@@ -232,8 +232,7 @@ def require_reading(state: AppState) -> AppState:
 
 def require_reading_of_changes(before: AppState, state: AppState) -> AppState:
     """Accept no answer to a dialog whose text has changed until it has been read again."""
-    dialog = state.dialog
-    if dialog is None or question(before, dialog) == question(state, dialog):
+    if state.dialog is None or question(before) == question(state):
         return state
     return require_reading(state)
 
@@ -253,17 +252,19 @@ def confirm(state: AppState) -> Result:
     return state, (SendSignal(dialog.signal, keys),)
 
 
-def question(state: AppState, dialog: SignalDialog) -> tuple[str, tuple[str, ...]]:
+def question(state: AppState) -> tuple[str, tuple[str, ...]]:
     """Return what to consider about the targets, safe to draw, and the note on each of them."""
-    notes = notes_on(state, dialog.targets)
+    assert state.dialog is not None
+    targets = state.dialog.targets
+    notes = notes_on(state, targets)
     counts = [(notes.count(note), words) for note, words in NOTES.items()]
     if len(notes) == 1:  # the line of the target has its note
         counts = []
-    unseen, where = tagged_unseen(state, dialog.targets)
+    unseen, where = tagged_unseen(state, targets)
     counts.append((unseen, f'more tagged, {where}'))
     about = [f'{count} {words}' for count, words in counts if count]
     if notes == ('zombie',):
-        target, parent = dialog.targets[0], 'its parent'
+        target, parent = targets[0], 'its parent'
         if target.parent is not None:
             parent += f' {target.parent.pid} ({target.parent.name or "?"})'
         text = f'{target.key.pid} has already exited (zombie), and {parent} has not collected its'
@@ -277,9 +278,7 @@ def noted_command(target: SignalTarget, note: str) -> str:
 
 def note_lines(state: AppState) -> list[str]:
     """Return the notes above the targets, as lines that leave room for the targets."""
-    if state.dialog is None:
-        return []
-    notes, _ = question(state, state.dialog)
+    notes, _ = question(state)
     return wrap(notes, max(2, state.width - 2))[: max(0, state.body_height - 6)] if notes else []
 
 
@@ -289,11 +288,9 @@ _BEFORE_COMMAND = 40
 
 def command_lines(state: AppState) -> list[str]:
     """Return the whole command of the current target in a few lines, if the list may cut it."""
-    dialog = state.dialog
-    if dialog is None:
-        return []
+    assert state.dialog is not None
     at = navigation.current_line(state) or 0
-    target, note = dialog.targets[at], question(state, dialog)[1][at]
+    target, note = state.dialog.targets[at], question(state)[1][at]
     if cell_width(noted_command(target, note)) <= state.width - _BEFORE_COMMAND:
         return []
     most = max(0, (state.body_height - 7) // 3)

@@ -42,7 +42,7 @@ def draw_signal(buf: Buffer, state: AppState, layout: ListLayout, _: History) ->
     for y, note in enumerate(note_lines(state), 2):
         buf.write(1, y, note, TITLE)
     area, shown = layout.with_headings, layout.shown_lines
-    notes = question(state, dialog)[1][layout.shown.start : layout.shown.stop]
+    notes = question(state)[1][layout.shown.start : layout.shown.stop]
     placed = place_for(layout.lines, _COLUMNS, area)
     texts = [noted_command(target, note) for target, note in zip(shown, notes)]
     commands = brief_commands(texts, placed[-1].width)
