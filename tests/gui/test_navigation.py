@@ -488,7 +488,7 @@ def test_page_of_a_gpu_shows_all_its_metrics_and_facts() -> None:
         assert ('PROBLEM ' in low) != (' STATE ' in low)
     wrong = text_of(page_of_wrong)
     assert re.search('PROBLEM +pending row remapping.* is not affected', wrong, re.DOTALL)
-    assert '3! · busy · remap · ' in wrong
+    assert '3! · busy · alice · ' in wrong
     assert re.findall(' (PCIe|NVLink) RX .* up to ', wrong) == ['NVLink']
     following = pressed(page, 'Tab')
     assert following.page_devices[0].device.key == EIGHT.devices[4].key

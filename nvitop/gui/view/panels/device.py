@@ -370,7 +370,7 @@ def _draw_summary(buf: Buffer, line: Rect, row: GpuRow, *, has_problem: bool) ->
     items = [
         Item((name,), row.mark_style, 0),
         Item((row.word,), row.word_style, 0),
-        Item((row.mark if row.is_wrong else '',), row.mark_style, 1),
+        Item((row.mark if row.is_wrong and has_problem else '',), row.mark_style, 1),
         Item((row.who,), PLAIN._replace(bold=row.is_own), 2),
         Item((row.job, clip(row.job, 15)), DIM, 3),
         Item(forms or ('',), row.problem_style, 4),
