@@ -88,7 +88,7 @@ def place(
     steps = [(column, step) for column in columns for step in range(len(sizes[column.name]))]
     widths: dict[str, int] = {}
     free = cells.width
-    for column, step in sorted(steps, key=lambda each: _turn(*each)):
+    for column, step in sorted(steps, key=lambda pair: _turn(*pair)):
         size = sizes[column.name][step]
         more = size - widths[column.name] if step else size + _gap(column, columns.index(column))
         if more > free and (step or column.rank):
@@ -100,7 +100,7 @@ def place(
         widths[column.name] = size
         free -= more
     shown = [column for column in columns if column.name in widths]
-    for column in sorted(shown, key=lambda each: each.rank):
+    for column in sorted(shown, key=lambda column: column.rank):
         if not column.sizes[-1]:
             widths[column.name] += max(0, free)
             break

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -235,8 +236,11 @@ class ListLayout(NamedTuple):
         return self.area.y + sum(map(self.height_of, self.lines[self.scroll_y : line]))
 
     def at(self, y: int) -> int | None:
-        lines = range(self.scroll_y, self.length) if self.area.y <= y < self.area.bottom else ()
-        return next((line for line in lines if y < self.row_of(line + 1)), None)
+        if not self.area.y <= y < self.area.bottom:
+            return None
+        bottoms = itertools.accumulate(map(self.height_of, self.lines[self.scroll_y :]))
+        lines = enumerate(bottoms, self.scroll_y)
+        return next((line for line, bottom in lines if y < self.area.y + bottom), None)
 
 
 class ScreenSpec(NamedTuple):

@@ -48,8 +48,8 @@ def lines_layout(state: AppState, lines: Sequence[Any] | None = None) -> ListLay
     if line is not None and spec.has_cursor:
         first = max(_first_above(lines, line, area.height, height_of), min(first, line))
     stop, rows = first, area.height
-    while stop < len(lines) and height_of(lines[stop]) <= rows:
-        rows -= height_of(lines[stop])
+    while stop < len(lines) and (height := height_of(lines[stop])) <= rows:
+        rows -= height
         stop += 1
     if stop == len(lines):  # there may be room above
         first = _first_above(lines, stop - 1, area.height, height_of)
@@ -62,8 +62,8 @@ def _first_above(
     lines: Sequence[Any], line: int, rows: int, height_of: Callable[[Any], int]
 ) -> int:
     """Return the first of the lines that, ending with a given line, fit into so many rows."""
-    while 0 <= line < len(lines) and height_of(lines[line]) <= rows:
-        rows -= height_of(lines[line])
+    while 0 <= line < len(lines) and (height := height_of(lines[line])) <= rows:
+        rows -= height
         line -= 1
     return line + 1
 

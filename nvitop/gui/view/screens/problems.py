@@ -6,7 +6,6 @@ The events screen of a replay: what happened, and when.
 
 from __future__ import annotations
 
-import functools
 from typing import Callable, Sequence
 
 from nvitop.basics.text import counted
@@ -55,8 +54,7 @@ def _least_detail(state: AppState) -> int:
 
 def card_heights(state: AppState, lines: Sequence[ProblemCount]) -> Callable[[ProblemCount], int]:
     subject = _subject_width(state, lines)
-    # The places of the lines need each height several times.
-    return functools.lru_cache(maxsize=None)(lambda line: len(_card(line, state, subject)))
+    return lambda line: len(_card(line, state, subject))
 
 
 def _subject_width(state: AppState, lines: Sequence[ProblemCount]) -> int:
@@ -91,16 +89,17 @@ def draw_problems(buf: Buffer, state: AppState, layout: ListLayout, history: His
     bottom = layout.area.bottom
     if not lines or cursor is None or not _draw_detail(buf, bottom, lines[cursor], state, history):
         bottom = buf.height
-    for number in range(layout.scroll_y, len(lines)):
-        top = layout.row_of(number)
-        if top >= bottom:
-            break
-        card = _card(lines[number], state, subject)[: bottom - top]
-        for y, pieces in enumerate(card, top):
+    y = layout.area.y
+    for number, line in enumerate(lines[layout.scroll_y :], layout.scroll_y):
+        card = _card(line, state, subject)[: bottom - y]
+        for row, pieces in enumerate(card, y):
             for x, text, style in pieces:
-                buf.write(x, y, text, style)
+                buf.write(x, row, text, style)
         if number == cursor:
-            buf.restyle(Rect(0, top, buf.width, len(card)), back=Role.SELECTED)
+            buf.restyle(Rect(0, y, buf.width, len(card)), back=Role.SELECTED)
+        y += len(card)
+        if y >= bottom:
+            break
     if not lines:
         text = 'No problem matches the filter' if state.query_on(state.screen) else 'No problems'
         draw_message(buf, layout.area, text, DIM)

@@ -79,11 +79,10 @@ def _facts(process: ProcessSample, width: int) -> list[tuple[str, str]]:
     age = '' if age == fmt.NOT_AVAILABLE else f' ({age} ago)'
     job = '' if process.owner is None else f' · {owner_text(process)}'
     user = 'an unknown user' if process.username is None else safe(process.username)
-    threads = 'N/A' if process.thread_count is None else f'{process.thread_count}'
-    directory = 'N/A' if process.directory is None else safe(process.directory)
+    threads = fmt.format_count(process.thread_count)
     facts = [
         ('STARTED', f'{start}{age} by {user}{job} · threads {threads}'),
-        ('DIRECTORY', clip_left(directory, room)),
+        ('DIRECTORY', clip_left(fmt.format_word(process.directory), room)),
     ]
     command = fmt.format_command(process.command, process.status, name=process.name)
     return [*facts, ('COMMAND', ' '.join(wrap(command, room, _COMMAND_LINES)))]
