@@ -531,6 +531,7 @@ def test_the_only_gpu_says_that_it_is_asleep_and_how_to_wake_it() -> None:
     ):
         line = draw_frame(state_of(sample, width, 30), History()).lines()[2]
         assert (line[0], line[-1], line[1:-1].strip()) == ('│', '│', words)
+    assert ' of 1' not in draw_frame(state_of(sample, 100, 30), History()).lines()[1]
     deep = asleep._replace(sleep=Sleep('D3cold', 300.0))
     line = draw_frame(state_of(sample._replace(devices=(deep,)), 100, 30), History()).lines()[2]
     assert line.strip('│ ') == 'GPU 0 has been asleep (D3cold) for 5m and draws no power'

@@ -88,7 +88,7 @@ def draw_devices(buf: Buffer, area: Rect, heights: MainRows, view: DeviceView) -
 def _rows_that_fit(heights: MainRows, room: int, selected: DeviceKey | None) -> tuple[GpuRow, ...]:
     """Return the selected row, those with problems, held ones, and those next to the selected one."""
     rows, room = heights.folded.rows, room - bool(heights.folded.free)
-    if heights.lines > 1 or len(rows) <= room:
+    if heights.form != 'rows' or heights.lines > 1 or len(rows) <= room:
         return rows
     keys = [row.device.key for row in rows]
     at = keys.index(selected) if selected in keys else -1
@@ -117,6 +117,8 @@ class _DeviceTable(NamedTuple):
     columns: tuple[Placed, ...]
     history: Placed | None
     top: float
+    #: Whether no bar is right below another one.
+    has_high_bars: bool
 
     @property
     def right(self) -> int:
@@ -149,10 +151,11 @@ def _table(width: int, rows: Sequence[GpuRow], view: DeviceView, *, is_tall: boo
     growing = {c.name: widths[c.name] for c in columns if c.name in widths and len(c.sizes) > 1}
     # The index is above those of the processes.
     placed = place(columns, Cells(1, inside(width).right - 1), growing)
+    has_high_bars = is_tall and not any(row.device.key.is_mig for row in rows)
     if placed[-1].column.name != 'history' or view.ruler is None:
-        return _DeviceTable(placed, None, 100.0)
+        return _DeviceTable(placed, None, 100.0, has_high_bars)
     top = _common_top([row.device for row in rows], view, view.ruler, placed[-1].width)
-    return _DeviceTable(placed[:-1], placed[-1], top)
+    return _DeviceTable(placed[:-1], placed[-1], top, has_high_bars)
 
 
 def _draw_times(buf: Buffer, area: Rect, view: DeviceView) -> None:
@@ -186,7 +189,8 @@ def _draw_row(buf: Buffer, area: Rect, table: _DeviceTable, row: GpuRow, view: D
             draw_cell(buf, y, cell, cell.column.text(row, cell.width), PLAIN)
             if cell.column.name == 'memory_bar':
                 bar = Rect(cell.x, y, cell.width, 1)
-                draw_meter(buf, bar, device.memory_percent, MEMORY, is_alone=area.height > 1)
+                is_alone = table.has_high_bars
+                draw_meter(buf, bar, device.memory_percent, MEMORY, is_alone=is_alone)
     if device.status != 'ok':
         _draw_silent(buf, area, table.columns, row, view.wake_key)
     else:
