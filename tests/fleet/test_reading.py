@@ -295,7 +295,7 @@ def test_owners_come_from_labels_of_processes_or_pods() -> None:
         own(
             'gpu_owner_info', 1, gpu='1', user='bob', owner_kind='tmux', owner_id='', owner_name='x'
         ),
-        own('gpu_owner_info', 1, gpu='2', user='bob', owner_kind='session', owner_id='3'),
+        own('gpu_owner_info', 1, gpu='2', user='', owner_kind='session', owner_id='3'),
         own('gpu_state', 1, state='held'),
         dcgm('DEV_GPU_UTIL', 80, '5', exported_pod='chat', exported_namespace='ml', pod='x'),
         dcgm('DEV_GPU_UTIL', 40, '6', hpc_job='42', pod='dcgm-exporter-x'),
@@ -310,7 +310,7 @@ def test_owners_come_from_labels_of_processes_or_pods() -> None:
     assert [job.filter for job in fleet.jobs] == [
         'job:"slurm 42"',
         'job:"pod ml/chat"',
-        'job:"session 3" user:"bob"',
+        'job:"session 3" host:"n1"',
         'job:"tmux x" user:"bob"',
     ]
 

@@ -284,7 +284,8 @@ def test_free_gpus_are_filtered_and_findings_are_counted() -> None:
     state = screen(40, 120, 40, '\\', *'free:8', 'Enter')
     assert {host.free for host in listed(state)} == {8}
     head = frame(state)[0]
-    assert '56 free: gpu[0037-0040,0019-0020,0017]   0 held   5 problems hidden ' in head
+    where = '56 free: gpu[0037-0040] ..'
+    assert f'{where}   0 held   5 problems hidden   7 of 40 hosts ' in head
     assert len(listed(update_fleet(state, KeyPressed('!'))[0])) == 5
     gpus = screen(40, 120, 40, 'g')
     rows = [(row.name, len(row.gpus), row.gpus[0].word) for row in listed(gpus)]

@@ -77,8 +77,10 @@ def first_line(state: AppState) -> tuple[Item, ...]:
     if not fleet.reading.timestamp:
         return ()
     hosts, _, *others = _sums(state)
-    shown = [hosts, *others] if fleet.sums.hosts < fleet.everything.hosts else others
-    return (*_answer(fleet, state.width), *(shown if state.width >= _WITH_SUMS else ()))
+    items = _answer(fleet, state.width)
+    if fleet.sums.hosts < fleet.everything.hosts:
+        items.append(hosts)
+    return (*items, *(others if state.width >= _WITH_SUMS else ()))
 
 
 def _answer(fleet: FleetState, width: int) -> list[Item]:
