@@ -41,8 +41,8 @@ SHOWN_SECONDS = 0.5
 
 #: Note about rows with memory but no time.
 BESIDE = """\
-A row without GPU-HOURS had idle memory on GPUs that others used: their time is divided by work.
-"nvitop usage --held" lists who holds memory without using it."""
+A row without GPU-HOURS had idle memory on GPUs that others used: their time
+is divided by work. "nvitop usage --held" lists who holds memory unused."""
 
 _HOUR = 3600.0
 _JOULES_PER_KWH = 3.6e6
