@@ -120,7 +120,7 @@ def rows_below_first(buffer: Any) -> list[Any]:
     The ruler ends with "now" in the present, and with a time in the past.
     """
     rows = (tuple(buffer.row(y)) for y in range(1, buffer.height))
-    return [row for row in rows if '┬' not in ''.join(span[1] for span in row)]
+    return [row for row in rows if not any(set(text) & {'┬', '◆'} for _, text, _ in row)]
 
 
 def samples_of(path: Path) -> list[Sample]:
