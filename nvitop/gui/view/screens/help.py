@@ -69,40 +69,29 @@ def _headings_above(lines: Sequence[Sequence[HelpEntry]], first: int) -> dict[in
     return headings
 
 
+# fmt: off
+#: Columns of the columns screen. Text: of a name and its mark.
+_CHOICES = (
+    Column('mark', '', (3,), '', lambda row, _: row[1], align='<'),
+    Column('title', 'COLUMN', (10,), '', lambda row, _: COLUMNS_BY_NAME[row[0]].title or '(type)', align='<'),
+    Column('help', '[x] SHOWN  [-] NO ROOM  [ ] HIDDEN', (10, 0), '', lambda row, _: COLUMNS_BY_NAME[row[0]].help, align='<'),
+)
+# fmt: on
+_HIDDEN = '[ ]'
+
+
 def draw_columns(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
     shown = state.view.columns
-    placed = place_processes(shown, state.width, state.widths)
-    with_room = {place.column.name for place in placed}
-
-    def mark(name: str, _: int) -> str:
-        return '[ ]' if name not in shown else '[x]' if name in with_room else '[-]'
-
+    with_room = {cell.column.name for cell in place_processes(shown, state.width, state.widths)}
+    marks = {name: '[x]' if name in with_room else '[-]' for name in shown}
+    rows = [(name, marks.get(name, _HIDDEN)) for name in layout.shown_lines]
     draw_screen_title(buf, layout, [f'Columns {len(shown)} of {len(COLUMNS_BY_NAME)}'])
-    columns = (
-        Column('mark', '', (3,), '', mark, align='<'),
-        Column(
-            'title',
-            'COLUMN',
-            (10,),
-            '',
-            lambda name, _: COLUMNS_BY_NAME[name].title or '(type)',
-            align='<',
-        ),
-        Column(
-            'help',
-            '[x] SHOWN  [-] NO ROOM  [ ] HIDDEN',
-            (10, 0),
-            '',
-            lambda name, _: COLUMNS_BY_NAME[name].help,
-            align='<',
-        ),
-    )
     draw_table(
         buf,
         layout.with_headings,
-        place_for(layout.lines, columns, layout.area),
-        layout.shown_lines,
-        style_of=lambda name: PLAIN if name in shown else DIM,
+        place_for(rows, _CHOICES, layout.area),
+        rows,
+        style_of=lambda row: DIM if row[1] == _HIDDEN else PLAIN,
         cursor=layout.cursor,
     )
     y = layout.area.bottom
