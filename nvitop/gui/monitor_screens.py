@@ -118,7 +118,9 @@ def _long_commands(state: AppState) -> tuple[list[str], int]:
 
 
 def _long_variables(state: AppState) -> tuple[list[str], int]:
-    return [f'{name}={value}' for name, value in environ_lines(state.environ)], state.width - 2
+    return [
+        f'{name}={value}' for name, value in environ_lines(state.environ)
+    ], state.inside.width - 2
 
 
 def _prepare_tree(before: AppState, state: AppState) -> Result:

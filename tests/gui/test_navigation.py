@@ -403,7 +403,7 @@ def test_clicks_and_the_wheel_move_on_lists(screen: Screen) -> None:
     state = after(state, EnvironmentRead(environ.pid, environ.start_time, ENVIRONMENT))
     state = pressed(state, 'Home')
     if screen is not Screen.HELP:  # it has no cursor
-        state = after(state, MousePressed(5, lines_layout(state).row_of(2)))
+        state = after(state, MousePressed(5, state.inside.y + lines_layout(state).row_of(2)))
         assert current_line(state) == 2
         state = after(state, MouseScrolled(5, 4, dy=-2))
     for dy, ctrl, line in ((1, False, 1), (1, True, 6), (-1, False, 5), (-1, True, 0)):

@@ -368,15 +368,13 @@ def test_help_has_each_binding_once_those_of_the_screen_first(here: Screen, firs
 
 
 def test_keys_have_one_line_each_on_a_usual_screen() -> None:
-    lines = help_lines(state_on('one', 120, 300, 'h').inner)
+    lines = help_lines(state_on('one', 120, 300, 'h'))
     longer = [entry.text for line in lines for entry in line if entry.keys.isspace()]
     assert longer == ['remapping']  # of a state, not a key
 
 
 def test_help_explains_each_state_and_mark_of_a_gpu() -> None:
-    keys = [
-        e.keys.strip() for line in help_lines(state_on('one', 120, 300, 'h').inner) for e in line
-    ]
+    keys = [e.keys.strip() for line in help_lines(state_on('one', 120, 300, 'h')) for e in line]
     states = ['free', 'busy', 'in use', 'held 1h']
     assert [key for key in keys if key in states] == states
     explained = {kind.mark for kind in KINDS.values() if kind.mark != kind.counted}
@@ -434,7 +432,8 @@ def test_selected_card_is_shown_in_full_and_each_of_its_rows_can_be_clicked(
     for key in ('Down', 'Up'):
         for number in range(len(cards))[:: 1 if key == 'Down' else -1]:
             frame, layout = draw_frame(state, History()), lines_layout(state)
-            begin, end, lines = layout.row_of(number), layout.row_of(number + 1), frame.lines()
+            top, lines = state.inside.y, frame.lines()
+            begin, end = top + layout.row_of(number), top + layout.row_of(number + 1)
             backs = [{style.back for *_, style in frame.row(y)} for y in range(frame.height)]
             marked = [y for y, each in enumerate(backs) if Role.SELECTED in each]
             assert marked == [*range(begin, end)]
@@ -443,7 +442,7 @@ def test_selected_card_is_shown_in_full_and_each_of_its_rows_can_be_clicked(
             assert words.split()[-1] == '39'
             for y in range(begin, end):
                 assert current_line(after(state, MousePressed(9, y))) == number
-            if begin > layout.area.y:
+            if begin > top + layout.area.y:
                 assert current_line(after(state, MousePressed(9, begin - 1))) == number - 1
             state = pressed(state, key)
 

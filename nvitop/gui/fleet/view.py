@@ -154,7 +154,7 @@ def draw_report(state: AppState, rows: Sequence[Any], width: int) -> Buffer:
     name = LISTS[state.screen]
     state = state._replace(width=width)
     notes = _findings(fleet_of(state).reading.problems, width)  # with all advice, whole
-    columns = [column for column in _columns(state, name, rows) if column.name != 'advice']
+    columns = [column for column in _columns(state, name, rows, width) if column.name != 'advice']
     bottom, ends = 3 + max(1, len(rows)) + 1, (0, width - 1)
     buf = Buffer(width, bottom + 1 + len(notes))
     draw_head(buf, _heads(state, width))
@@ -199,10 +199,10 @@ def margins(state: AppState, lines: Sequence[Any]) -> tuple[int, int]:
     """Return the rows above the lines, and those of the detail, the server and an error below them."""
     count, is_problem = len(lines), state.screen is Screen.PROBLEMS
     below = bool(trouble_of(state)) + _SERVER_ROWS * is_problem
-    if count and state.height >= _WITH_DETAIL:
+    if count and state.inside.height >= _WITH_DETAIL:
         gpus = max(_GPUS_BELOW, max(len(host.gpus) for host in fleet_of(state).reading.hosts))
         detail = 2 + gpus + _FACT_ROWS * is_problem
-        below += max(min(state.height // 3, detail), state.height - 2 - below - count)
+        below += max(min(state.inside.height // 3, detail), state.inside.height - 2 - below - count)
     return 2, below
 
 
@@ -216,7 +216,7 @@ def draw_list(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> N
     draw_table(
         buf,
         layout.with_headings,
-        place_for(rows, _columns(state, name, rows), layout.area),
+        place_for(rows, _columns(state, name, rows, buf.width), layout.area),
         layout.shown_lines,
         cursor=layout.cursor,
         order=list_sort(state, state.screen).order,
@@ -266,7 +266,8 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
     texts = [(label, safe(text)) for label, text in facts]
     y = area.y + 1 + draw_facts(buf, Rect(1, area.y + 1, buf.width - 2, 4), texts, 9)
     if gpus:
-        columns = [column for column in _columns(state, 'gpus', gpus) if column.name != known]
+        columns = _columns(state, 'gpus', gpus, buf.width)
+        columns = [column for column in columns if column.name != known]
         below = Rect(0, y, buf.width, area.bottom - y)
         draw_table(buf, below, place_for(gpus, columns, below), gpus[: max(0, below.height - 1)])
 
@@ -291,9 +292,9 @@ def _title(name: str, rows: Sequence[Any]) -> str:
     return f'{title} {count:,}{folded}' if rows else title
 
 
-def _columns(state: AppState, name: str, rows: Sequence[Any]) -> list[Column]:
-    """Return the columns for this width, with room for the names of the hosts."""
-    is_narrow = state.width < WITH_BAR
+def _columns(state: AppState, name: str, rows: Sequence[Any], width: int) -> list[Column]:
+    """Return the columns for a width, with room for the names of the hosts."""
+    is_narrow = width < WITH_BAR
     gap = 1 if is_narrow else 2
     names = [row.host if name == 'problems' else row.name for row in rows]
     widest = cell_width(max(names, key=len, default=''))  # there may be thousands
@@ -307,7 +308,7 @@ def _columns(state: AppState, name: str, rows: Sequence[Any]) -> list[Column]:
         for column in list_columns(name)
     ]
     if name == 'hosts':
-        columns[-1] = columns[-1]._replace(sizes=(max(16, min(24, state.width // 3)), 0))
+        columns[-1] = columns[-1]._replace(sizes=(max(16, min(24, width // 3)), 0))
         most = max((len(host.gpus) for host in fleet_of(state).reading.hosts), default=1)
         columns.insert(1, glyphs_column(most, is_ascii=state.view.ascii))
     elif name == 'problems':

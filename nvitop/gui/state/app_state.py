@@ -275,7 +275,7 @@ class ScreenSpec(NamedTuple):
     heights: Callable[[AppState, Sequence[Any]], Callable[[Any], int]] = lambda *_: lambda _: 1
     #: The ways to sort its lines, the default one first.
     orders: tuple[Order, ...] = ()
-    #: Whether it is drawn inside the frame that all lists share; see :attr:`AppState.inner`.
+    #: Whether it is drawn inside the frame that all lists share; see :attr:`AppState.inside`.
     is_framed: bool = False
     #: Called with the states before and after the screen is opened, and when it is left.
     prepare: Callable[[AppState, AppState], Result] = lambda _, state: (state, ())
@@ -313,8 +313,6 @@ class AppState(NamedTuple):
     program: Program
     width: int = 80
     height: int = 24
-    #: Whether the size is that inside a frame.
-    is_inner: bool = False
     screen: Screen = Screen.MAIN
     #: Screens to return to; the last one is next.
     behind: tuple[Screen, ...] = ()
@@ -462,23 +460,17 @@ class AppState(NamedTuple):
         return words.format(key) if key else ''
 
     @property
-    def margin(self) -> int:
-        """Cells at each side of a list, for its frame."""
-        return 2 if self.width >= CLASSIC else 1
-
-    @property
-    def inner(self) -> AppState:
-        """The state of the size inside the frame of a list; its first row becomes the title."""
-        if not self.spec.is_framed or self.is_inner:
-            return self
-        width = self.width - 2 * self.margin
-        return self._replace(is_inner=True, width=width, height=self.body_height - 2)
+    def inside(self) -> Rect:
+        """The part that the screen draws: inside the frame of a list, whose title is its first row."""
+        if not self.spec.is_framed:
+            return Rect(0, 0, self.width, self.body_height)
+        margin = 2 if self.width >= CLASSIC else 1
+        return Rect(margin, 1, self.width - 2 * margin, self.body_height - 2)
 
     @property
     def has_hints(self) -> bool:
         """Whether the last row has hints."""
-        is_wanted = self.view.hints or self.dialog is not None
-        return is_wanted and not self.is_inner and self.height >= LOWEST_WITH_HINTS
+        return (self.view.hints or self.dialog is not None) and self.height >= LOWEST_WITH_HINTS
 
     @property
     def body_height(self) -> int:

@@ -279,7 +279,8 @@ def noted_command(target: SignalTarget, note: str) -> str:
 def note_lines(state: AppState) -> list[str]:
     """Return the notes above the targets, as lines that leave room for the targets."""
     notes, _ = question(state)
-    return wrap(notes, max(2, state.width - 2))[: max(0, state.body_height - 6)] if notes else []
+    lines = wrap(notes, max(2, state.inside.width - 2)) if notes else []
+    return lines[: max(0, state.inside.height - 6)]
 
 
 #: Maximum width of what is before the commands in the list.
@@ -291,7 +292,7 @@ def command_lines(state: AppState) -> list[str]:
     assert state.dialog is not None
     at = navigation.current_line(state) or 0
     target, note = state.dialog.targets[at], question(state)[1][at]
-    if cell_width(noted_command(target, note)) <= state.width - _BEFORE_COMMAND:
+    if cell_width(noted_command(target, note)) <= state.inside.width - _BEFORE_COMMAND:
         return []
-    most = max(0, (state.body_height - 7) // 3)
-    return wrap(safe(target.command), max(2, state.width - 2))[:most]
+    most = max(0, (state.inside.height - 7) // 3)
+    return wrap(safe(target.command), max(2, state.inside.width - 2))[:most]

@@ -146,8 +146,8 @@ def help_lines(state: AppState) -> tuple[tuple[HelpEntry, ...], ...]:
         for heading, group in key_groups(state.program, bindings, below).items()
     )
     before, after = state.program.other_help(state)
-    count = max(1, min(_MOST_COLUMNS, state.width // _COLUMN))
-    width = state.width // count
+    count = max(1, min(_MOST_COLUMNS, state.inside.width // _COLUMN))
+    width = state.inside.width // count
     room = max(10, width - _KEYS_WIDTH - 3)
     columns: list[list[tuple[HelpEntry, ...]]] = [[] for _ in range(count)]
     for heading, entries in (*before, *keys, *after):

@@ -128,9 +128,7 @@ def _hits(state: AppState, text: str) -> list[int]:
     if not words:
         return []
     if state.spec.texts is not None:
-        are_hits = [
-            all(contains(line, word) for word in words) for line in state.spec.texts(state.inner)
-        ]
+        are_hits = [all(contains(line, word) for word in words) for line in state.spec.texts(state)]
     elif not query:
         return []
     elif state.screen is Screen.TREE:

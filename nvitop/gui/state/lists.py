@@ -289,7 +289,7 @@ def _tree_widths(rows: tuple[process_rows.TreeRow, ...]) -> dict[str, int]:
 
 
 def tree_columns(state: AppState) -> tuple[Placed, ...]:
-    return place(TREE_COLUMNS, Cells(0, state.width), state.tree_widths)
+    return place(TREE_COLUMNS, Cells(0, state.inside.width), state.tree_widths)
 
 
 def listed_users(state: AppState) -> tuple[process_rows.Group, ...]:

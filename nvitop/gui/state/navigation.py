@@ -21,7 +21,7 @@ def current_line(state: AppState) -> int | None:
 
     ``None`` if no line is selected, which only some lists allow.
     """
-    return _selected(state, state.spec.lines(state.inner))
+    return _selected(state, state.spec.lines(state))
 
 
 def _selected(state: AppState, lines: Sequence[Any]) -> int | None:
@@ -34,15 +34,15 @@ def _selected(state: AppState, lines: Sequence[Any]) -> int | None:
 
 
 def lines_layout(state: AppState, lines: Sequence[Any] | None = None) -> ListLayout:
-    """Return the places of the lines.
+    """Return the places of the lines inside the frame.
 
     The first line on the screen is as near to the position as possible with the selected one in view.
     """
-    spec, inner = state.spec, state.inner
-    lines = spec.lines(inner) if lines is None else lines
-    top, bottom = spec.margins(inner, lines)
-    area = Rect(0, top, inner.width, max(0, inner.body_height - top - bottom))
-    height_of = spec.heights(inner, lines)
+    spec, inside = state.spec, state.inside
+    lines = spec.lines(state) if lines is None else lines
+    top, bottom = spec.margins(state, lines)
+    area = Rect(0, top, inside.width, max(0, inside.height - top - bottom))
+    height_of = spec.heights(state, lines)
     line = _selected(state, lines)
     first = max(0, min(state.position.scroll_y, len(lines) - 1))
     if line is not None and spec.has_cursor:
@@ -53,8 +53,6 @@ def lines_layout(state: AppState, lines: Sequence[Any] | None = None) -> ListLay
         stop += 1
     if stop == len(lines):  # there may be room above
         first = _first_above(lines, stop - 1, area.height, height_of)
-    if inner is not state:
-        area = area._replace(x=state.margin, y=area.y + 1)
     return ListLayout(area, lines, line, range(first, stop), height_of)
 
 
@@ -293,7 +291,7 @@ def shown_scroll_x(state: AppState) -> int:
 
 def max_scroll_x(state: AppState) -> int:
     long_lines = state.spec.long_lines
-    texts, width = ([], 0) if long_lines is None else long_lines(state.inner)
+    texts, width = ([], 0) if long_lines is None else long_lines(state)
     widths = (
         len(text) if text.isascii() else cell_width(safe(text, limit=MAX_SCROLL)) for text in texts
     )
@@ -348,7 +346,7 @@ def is_double(state: AppState, event: MousePressed) -> bool:
 def is_on_line(state: AppState, event: MousePressed) -> bool:
     if state.screen is Screen.MAIN:
         return event.hit[0] in ('process', 'job')
-    return lines_layout(state).at(event.y) is not None
+    return lines_layout(state).at(event.y - state.inside.y) is not None
 
 
 def click(state: AppState, event: MousePressed) -> Result:
@@ -359,7 +357,7 @@ def click(state: AppState, event: MousePressed) -> Result:
         return lists.sort_list(state, value, reverse=sort.order == value and not sort.reverse)
     if state.screen is Screen.MAIN:
         return _click_main(state, event), ()
-    line = lines_layout(state).at(event.y)
+    line = lines_layout(state).at(event.y - state.inside.y)
     if line is not None:
         return go_to_line(state, line), ()
     return clear_selection(state) if state.spec.can_deselect else state, ()

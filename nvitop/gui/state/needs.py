@@ -60,7 +60,7 @@ def need_taggable(state: AppState) -> str:
     if state.selection.processes:
         return ''
     return navigation.hidden_by_filter(state) or (
-        '' if state.spec.lines(state.inner) else 'No process to tag'
+        '' if state.spec.lines(state) else 'No process to tag'
     )
 
 

@@ -61,9 +61,9 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
 
     The frame of the signal screen ends below its list, over the dimmed screen that it was opened on.
     """
-    inside = state.inner
-    inner = Buffer(inside.width, inside.height)
-    state.spec.draw(inner, inside, lines_layout(inside), history)
+    x, _, width, height = state.inside
+    inner = Buffer(width, height)
+    state.spec.draw(inner, state, lines_layout(state), history)
     bottom = buf.height - 1
     if state.listing is not state.screen:
         below = deselect(state._replace(screen=state.listing, behind=state.behind[:-1]))
@@ -74,7 +74,7 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
         bottom = min(bottom, used + 2)
         buf.clear(0, bottom + 1)
     draw_first_line(buf, state, (*crumbs(state, state.spec.name(state)), *title_badges(state)))
-    ends, x = (0, buf.width - 1), state.margin
+    ends = 0, buf.width - 1
     parts = inner.row(0) if inner.height else ()
     draw_border(buf, 1, (), ends, [Item((text,), style) for _, text, style in parts])
     for y in range(1, bottom - 1):

@@ -57,7 +57,7 @@ def owner_lines(state: AppState) -> list[tuple[str, str]]:
         lines = [('Owner', reading.no_owner)] if reading.no_owner else []
     else:
         lines = [(_layer_text(layer), _source_text(layer)) for layer in reading.owner.layers]
-    return lines[: state.height // _OWNER_SHARE]
+    return lines[: state.inside.height // _OWNER_SHARE]
 
 
 def environ_margins(state: AppState, _: Sequence[object]) -> tuple[int, int]:

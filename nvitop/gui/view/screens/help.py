@@ -102,4 +102,4 @@ def draw_columns(buf: Buffer, state: AppState, layout: ListLayout, _: History) -
 
 def meaning_height(state: AppState) -> int:
     """Return the rows of the meaning of a column, which its line cuts on a narrow screen."""
-    return 0 if state.width >= CLASSIC - 4 else 3
+    return 0 if state.inside.width >= CLASSIC - 4 else 3

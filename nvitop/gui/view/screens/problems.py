@@ -41,7 +41,7 @@ _LABEL = 11
 
 def detail_height(state: AppState, lines: Sequence[ProblemCount]) -> int:
     """Return the rows that the cards leave, and at least those of the processes."""
-    least, free = _least_detail(state), state.height - 1
+    least, free = _least_detail(state), state.inside.height - 1
     if len(lines) < free - least:  # a card has at least one row
         free -= sum(map(card_heights(state, lines), lines))
         return max(least, free) if lines else 0
@@ -49,7 +49,7 @@ def detail_height(state: AppState, lines: Sequence[ProblemCount]) -> int:
 
 
 def _least_detail(state: AppState) -> int:
-    return _DETAIL if state.height >= _WITH_DETAIL else 0
+    return _DETAIL if state.inside.height >= _WITH_DETAIL else 0
 
 
 def card_heights(state: AppState, lines: Sequence[ProblemCount]) -> Callable[[ProblemCount], int]:
@@ -60,7 +60,7 @@ def card_heights(state: AppState, lines: Sequence[ProblemCount]) -> Callable[[Pr
 def _subject_width(state: AppState, lines: Sequence[ProblemCount]) -> int:
     """Return the width of the column of subjects, 0 on a narrow screen."""
     widths = [cell_width(safe(line.where)) + 2 for line in lines]
-    return min(max([_SUBJECT, *widths]), _WIDEST_SUBJECT) if state.width >= _WIDE else 0
+    return min(max([_SUBJECT, *widths]), _WIDEST_SUBJECT) if state.inside.width >= _WIDE else 0
 
 
 def _text(line: ProblemCount) -> str:
@@ -116,7 +116,7 @@ def _card(
     text_style = PLAIN if line.is_failure and line.is_current else DIM
     where_style = text_style._replace(bold=line.is_failure)
     where, text = safe(line.where), _text(line)
-    x, end = _INDENT, state.width
+    x, end = _INDENT, state.inside.width
     first = [(1, mark, style)]
     if subject:
         first.append((x, word, style))
@@ -137,10 +137,10 @@ def _card(
     below = [
         (left, row, style)
         for part, style in ((text[len(head) :].lstrip(), text_style), (safe(line.action), DIM))
-        for row in wrap(part, max(2, state.width - left))
+        for row in wrap(part, max(2, state.inside.width - left))
         if part
     ]
-    most = state.height - 1 - _least_detail(state)  # of a screen that is very small
+    most = state.inside.height - 1 - _least_detail(state)  # of a screen that is very small
     return [first, *([detail] for detail in below[: max(0, most - 1)])]
 
 

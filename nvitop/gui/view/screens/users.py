@@ -101,8 +101,8 @@ USER_COLUMNS: tuple[Column, ...] = (
 
 def detail_height(state: AppState, count: int) -> int:
     """Return the number of rows of the detail of the selected one of these users, with the line above it."""
-    rest = state.height - 3 - count  # title, headings, and the row of free GPUs
-    return max(state.height // 3, rest) if count and state.height >= 14 else 0
+    rest = state.inside.height - 3 - count  # title, headings, and the row of free GPUs
+    return max(state.inside.height // 3, rest) if count and state.inside.height >= 14 else 0
 
 
 def draw_users(buf: Buffer, state: AppState, layout: ListLayout, history: History) -> None:
