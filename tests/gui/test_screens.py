@@ -492,14 +492,23 @@ def test_past_time_has_a_cursor_on_the_ruler_and_a_click_goes_to_a_time(
     assert end == (history.now if age < 160 else history.now - age)
 
 
-def test_looking_back_keeps_jobs_and_the_end_of_the_ruler() -> None:
+def test_looking_back_keeps_jobs_limits_and_the_end_of_the_ruler() -> None:
     sample = SAMPLES['h100x8']
     owned = [each._replace(owner=make_owner((Layer('slurm', '77'),))) for each in sample.processes]
     state = state_on(sample._replace(processes=tuple(owned)), 120, 40)
-    past = sample._replace(sequence=1, monotonic=sample.monotonic - 20)
+    kept = tuple(
+        device._replace(
+            info=device.info._replace(
+                temperature_slowdown_threshold_celsius=None, max_sm_clock_mhz=None
+            )
+        )
+        for device in sample.devices
+    )
+    past = sample._replace(sequence=1, monotonic=sample.monotonic - 20, devices=kept)
     seen, _ = update(state, PastShown(past))
     assert seen.frozen is not None
     assert seen.frozen.until == state.sample.monotonic
+    assert seen.shown_sample.devices == sample.devices
     jobs = [line for line in lines_of(state) if 'slurm 77' in line]
     assert jobs
     assert len([line for line in lines_of(seen) if 'slurm 77' in line]) == len(jobs)

@@ -66,13 +66,17 @@ def show_past(state: AppState, event: events.PastShown) -> AppState:
         state = notify(state, 'Time', f'Time: {event.message}')
     if sample is None:
         return state._replace(frozen=None)
-    tally = Tally().with_sample(sample)
-    until = state.sample.monotonic if state.frozen is None else state.frozen.until
-    # A kept sample may be older than the look-up of owners.
+    # A kept sample lacks the limits of its devices, and may be older than the look-up of owners.
+    infos = {device.key: device.info for device in state.sample.devices}
+    devices = tuple(
+        device._replace(info=infos.get(device.key, device.info)) for device in sample.devices
+    )
     owners = {process.identity: process.owner for process in state.sample.processes}
     processes = tuple(
         process._replace(owner=owners.get(process.identity) or process.owner)
         for process in sample.processes
     )
-    sample = sample._replace(processes=processes)
+    sample = sample._replace(devices=devices, processes=processes)
+    tally = Tally().with_sample(sample)
+    until = state.sample.monotonic if state.frozen is None else state.frozen.until
     return state._replace(frozen=Frozen(sample, tally, until))
