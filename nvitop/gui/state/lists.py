@@ -87,7 +87,7 @@ def _sources(state: AppState) -> tuple[object, ...]:
     """Return everything that the rows of devices and the lists of processes are made from."""
     return (
         *(state.shown_sample, state.findings, state.origin.is_chosen),
-        *(state.main, state.query, state.sort, state.screen),
+        *(state.main, state.query, state.sort, state.screen, state.view.flat),
         state.field is not None and state.field.purpose.is_filter,
     )
 
@@ -132,7 +132,11 @@ def _list(state: AppState) -> AppState:
         state = _drop_selection(state, Screen.TREE, present)
         state = state._replace(tagged_hosts=state.tagged_hosts & present)
     tree_rows = list_tree(state)
-    blocks = process_rows.group_by_job(rows, state.sort)
+    blocks = (
+        tuple((process_rows.Line(process),) for process in rows)
+        if state.view.flat
+        else process_rows.group_by_job(rows, state.sort)
+    )
     devices = device_rows(state.shown_sample, state.findings)
     listed = matching if main.shows_page else found
     return _with_widths(state._replace(main=main), listed or processes, blocks)._replace(
@@ -212,7 +216,7 @@ def panel_rows(state: AppState) -> MainRows:
 def process_lines(state: AppState) -> tuple[process_rows.Line, ...]:
     """Return the lines of the process panel: jobs with their processes as far as there is room."""
     if state.view.flat:
-        return tuple(process_rows.Line(process) for process in state.rows)
+        return tuple(line for (line,) in state.blocks)
     return process_rows.fold(state.blocks, panel_rows(state).listed, state.main.folded)
 
 
