@@ -146,6 +146,14 @@ def test_page_of_a_mig_device_says_that_its_utilization_is_not_measured() -> Non
     assert 'BUS ID' not in text
 
 
+def test_page_of_a_lost_gpu_has_one_note_that_its_processes_are_unknown() -> None:
+    text = '\n'.join(lines_on('lost', 120, 40, '1', 'Enter'))
+    assert re.search('│  The processes of GPU 1 cannot be read +│', text)
+    assert re.search('on GPU 1 ─+ unreadable ─', text)
+    assert text.count('unreadable') == 1
+    assert 'unreadable' not in '\n'.join(lines_on('lost', 120, 40, '0', 'Enter'))
+
+
 @pytest.mark.parametrize('full', [False, True])
 def test_device_that_never_responded_shows_the_reason_once(full: bool) -> None:
     device = SAMPLES['lost'].devices[1]

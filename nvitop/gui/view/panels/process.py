@@ -9,7 +9,7 @@ from nvitop.basics.text import contains, counted
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, command_text, place_processes
-from nvitop.gui.model.device_rows import unknown_devices
+from nvitop.gui.model.device_rows import is_on, unknown_devices
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import Item, Placed, inside
 from nvitop.gui.render.buffer import Buffer, Rect
@@ -50,13 +50,19 @@ def row_style(process: ProcessSample | HostProcessSample, *, is_tagged: bool) ->
     return PLAIN
 
 
-def unknown_note(sample: Sample) -> tuple[str, ...]:
-    """Return which GPUs do not list their processes, the longest form first; ``()`` if none."""
+def unknown_note(sample: Sample, selected: DeviceKey | None = None) -> tuple[str, ...]:
+    """Return which GPUs do not list their processes, the longest form first; ``()`` if none.
+
+    The title of a list names the ``selected`` GPU, and others do not matter to it.
+    """
     missing = {row.device for row in sample.problems if row.what == PROCESSES and row.kind == 'na'}
     # As with most exporters of a fleet.
     if sample.devices and missing.issuperset(device.key for device in sample.devices):
         return NO_LISTS
     unknown = unknown_devices(sample)
+    if selected is not None:
+        is_unknown = any(is_on(key, selected) or is_on(selected, key) for key in unknown)
+        return ('unreadable',) if is_unknown else ()
     count = f'{counted(len(unknown), "GPU")} unreadable'
     text = f'processes of {devices_text(unknown)} unreadable'
     return (text, count, 'unreadable') if unknown else ()
@@ -66,6 +72,8 @@ def empty_message(total: int | None, limits: Limits, sample: Sample) -> str:
     """Return why a list of processes is empty; ``total`` is their number, if known, without limits."""
     if total is None:
         return 'Looking for processes'
+    if limits.is_only_device and unknown_note(sample, limits.device):
+        return f'The processes of {limits.text} cannot be read'
     if total and limits.is_only_device:
         return f'No process is running on {limits.text}'
     if total:
@@ -171,7 +179,7 @@ def draw_processes(
     first = max(0, min(listed.scroll_y, len(listed.lines) - room))
     lines = drawn_lines(listed.lines[first : first + room], placed, sample, listed)
     title = _title(listed, first, len(lines), placed)
-    unknown = unknown_note(sample)
+    unknown = unknown_note(sample, listed.limits.device)
     warnings = [Item(unknown, DIM if unknown == NO_LISTS else WARNING)] if unknown else []
     draw_border(buf, area.y, above, ends, title, [*warnings, *listed.notes])
     for y in range(area.y + 1, area.bottom - 1):
