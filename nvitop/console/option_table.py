@@ -174,7 +174,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     ),
     'colors': (
         Option('force_color', SWITCH, ('--force-color',), 'color the report even if the output is not a terminal', applies='report'),
-        Option('theme', {'choices': options.THEME_NAMES}, ('--theme',), 'set the colors (default: auto, which is dark or light like the background of the terminal; if that is unknown, the monitor is dark, and a report is legible on both)',
+        Option('theme', {'choices': options.THEME_NAMES}, ('--theme',), 'set the colors (default: auto, which is dark or light like the background of the terminal, and dark if that is unknown)',
                'theme', 'colors; auto is dark or light like the background of the terminal', is_saved=True),
         # A table must be last in a file.
         Option('keys', KEY_TABLE, (), 'keys of the monitor; each list replaces the default keys of an action', 'keys', applies='monitor'),

@@ -19,7 +19,7 @@ from nvitop.gui.model.main_rows import DEVICE_FRAME, PROCESS_FRAME, MainRows, fu
 from nvitop.gui.model.table import CLASSIC, NARROWEST, Item, fit
 from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.theme import ANY_BACKGROUND, DIM, PLAIN, TITLE, Pieces, report_theme
+from nvitop.gui.render.theme import DIM, PLAIN, TITLE, Pieces, resolve_theme, theme_named
 from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.orders import list_processes
 from nvitop.gui.state.problems import count_problems, problem_lines
@@ -86,13 +86,13 @@ def report_text(
 
     ``colors`` is 0 (plain text), 8, 16 or 256; a ``height`` of 0 means that there is no terminal.
     """
-    theme = report_theme(options.theme, os.environ)
+    theme = resolve_theme(options.theme, os.environ)
     buffer = draw_report(sample, width, view_of(options), wanted=filter_of(options), height=height)
-    if colors < 16 or theme is ANY_BACKGROUND:
+    if colors < 16:
         draw_mono_bars(buffer)
     if options.ascii:
         buffer = to_ascii(buffer)
-    return to_ansi(buffer, theme, colors)
+    return to_ansi(buffer, theme_named(theme), colors)
 
 
 def draw_report(

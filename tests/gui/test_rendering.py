@@ -23,7 +23,6 @@ from nvitop.gui.render.theme import (
     Role,
     Style,
     Theme,
-    report_theme,
     resolve_theme,
     theme_named,
 )
@@ -312,18 +311,6 @@ def test_contrast_on_the_background_of_the_theme(name: str) -> None:
             least = 3.0 if role in THEME_BARS else 4.5
             assert contrast(rgb(look.foreground), behind) >= least, (role, background)
             assert not look.dim
-
-
-def test_colors_of_a_report_are_legible_on_any_background() -> None:
-    theme = report_theme('auto', {})
-    for role in (*READ, *THEME_BARS):
-        if role not in (Role.KEY, Role.TAGGED, Role.INPUT):  # which reports do not have
-            color = rgb(theme.look(Style(role), 256).foreground)
-            # The best that one color can have with both is 4.3.
-            assert min(contrast(color, parts) for parts in ((255,) * 3, (0x10, 0x12, 0x16))) > 3.8
-    for background, name in (('0;15', 'light'), ('15;0', 'dark')):
-        assert report_theme('auto', {'COLORFGBG': background}) is theme_named(name)
-    assert report_theme('dark', {}) is theme_named('dark')
 
 
 #: Foreground color of 256, or of a reversed cell of few colors → hue that it must keep in a selected row.

@@ -29,7 +29,7 @@ from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.table import NARROWEST
 from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
 from nvitop.gui.render.ansi import color_depth, to_ansi, to_ascii
-from nvitop.gui.render.theme import report_theme
+from nvitop.gui.render.theme import resolve_theme, theme_named
 from nvitop.gui.settings import choices
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import FleetArrived, FleetFailed, OpenHost, Resized, SampleArrived
@@ -131,7 +131,7 @@ def _report_text(arguments: argparse.Namespace, fleet: Fleet, width: int) -> str
         return report_text(state, rows)
     buffer = draw_report(state, rows, max(NARROWEST, min(width, MOST_WIDTH)))
     buffer = to_ascii(buffer) if is_ascii else buffer
-    return to_ansi(buffer, report_theme(options.theme, os.environ), colors)
+    return to_ansi(buffer, theme_named(resolve_theme(options.theme, os.environ)), colors)
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -262,34 +262,6 @@ THEMES: tuple[Theme, ...] = (
     Theme('colorblind', _COLORBLIND, _ON_SELECTED),
 )
 
-#: For reports on a background that is unknown: each color has nearly the best contrast that one color
-#: can have with both white and black. Of the gray of tracks only shades are drawn.
-_GRAY = _paint(243, DEFAULT)._replace(dim=True)
-ANY_BACKGROUND = Theme(
-    'any background',
-    {
-        **_DARK,
-        Role.DIM: _GRAY,
-        Role.UNKNOWN: _GRAY,
-        Role.HEADING: _GRAY,
-        Role.BORDER: _paint(243, DEFAULT, 8),
-        Role.UTILIZATION: _paint(31, 6),
-        Role.MEMORY: _paint(98, 5),
-        Role.OTHER: _paint(30, 4),
-        Role.HELD: _paint(130, 3, bold=True),
-        Role.TRACK: _paint(243, DEFAULT, 8),
-        Role.IDLE: _paint(28, 2, bold=True),
-        Role.WARNING: _paint(130, 3),
-        Role.ERROR: _paint(196, 1),
-    },
-)
-
-
-def report_theme(name: str, environ: Mapping[str, str]) -> Theme:
-    """Return the theme of a report: that of this name, but ``auto`` claims to know no background."""
-    is_unknown = name == 'auto' and not environ.get('COLORFGBG')
-    return ANY_BACKGROUND if is_unknown else theme_named(resolve_theme(name, environ))
-
 
 def resolve_theme(name: str, environ: Mapping[str, str]) -> str:
     """Return the name of a theme; ``auto`` becomes light if ``COLORFGBG`` says that the background is light, else dark.
