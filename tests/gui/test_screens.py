@@ -539,3 +539,14 @@ def test_text_of_all_pages_begins_in_the_same_column(machine: str, keys: str, wi
     end = next(y for y, line in enumerate(lines) if line[0] != '│')
     texts = [line[1:-1] for line in lines[:end] if line[1:-1].strip()]
     assert 1 + min(len(text) - len(text.lstrip()) for text in texts) == (3 if width > 79 else 2)
+
+
+@pytest.mark.parametrize('height', [8, 14, 18, 22, 24, 30])
+def test_page_of_a_process_gives_all_rows_to_graphs_the_first_ones_most(height: int) -> None:
+    _, graphs = text_of(state_on('one', 80, height, 'Down', 'Enter')).split('now │\n')
+    lines = graphs[: graphs.index('╰')].splitlines()
+    titles = [y for y, line in enumerate(lines) if re.match('│  [A-Z]', line)]
+    rows = [below - y for y, below in zip(titles, [*titles[1:], len(lines)])]
+    assert lines[0].startswith('│  SM ')
+    assert rows[0] <= rows[-1] + 1
+    assert rows == sorted(rows, reverse=True)
