@@ -20,7 +20,8 @@ from nvitop.basics.text import (
     split_word,
 )
 from nvitop.basics.units import format_duration
-from nvitop.fleet.types import LATE_SECONDS, available, totals
+from nvitop.fleet.types import available, totals
+from nvitop.sampling.types import STALE_SECONDS
 
 if TYPE_CHECKING:
     from nvitop.fleet.series import Scope
@@ -163,7 +164,7 @@ def one_by_one(host: FleetHost) -> list[FleetHost]:
 def problems_of(host: FleetHost) -> list[str]:
     """Return what is wrong with a host, and since when it has no values, or how old they are."""
     words, age = [problem.text for problem in host.problems], host.age_seconds
-    if not host.is_silent or age is None or age < LATE_SECONDS:
+    if not host.is_silent or age is None or age < STALE_SECONDS:
         return words
     return [f'{", ".join(words)} for {format_duration(age)}']
 

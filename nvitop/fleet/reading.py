@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence, cast
 from nvitop.basics.text import natural, printable
 from nvitop.fleet.series import INSTANCE, ROW, read_host
 from nvitop.fleet.types import (
-    LATE_SECONDS,
     NOT_RESPONDING,
     NOT_SCRAPED,
     SIMULATED,
@@ -35,6 +34,7 @@ from nvitop.health import (
 )
 from nvitop.health.xid import action_of
 from nvitop.owner.types import Layer
+from nvitop.sampling.types import STALE_SECONDS
 
 if TYPE_CHECKING:
     from nvitop.fleet.series import Scope
@@ -171,7 +171,7 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
         if job in jobs and name not in shown:
             add_silent(name, NOT_RESPONDING)
     for name, last in seen.items():
-        if name not in shown and name not in pages['dcgm'] and timestamp - last > LATE_SECONDS:
+        if name not in shown and name not in pages['dcgm'] and timestamp - last > STALE_SECONDS:
             add_silent(name, NOT_SCRAPED)
     return Fleet(tuple(sorted(hosts, key=lambda host: natural(host.name))), timestamp)
 

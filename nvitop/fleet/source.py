@@ -21,16 +21,9 @@ from nvitop.fleet.series import (
     read_history,
     read_host,
 )
-from nvitop.fleet.types import (
-    LATE_SECONDS,
-    NOT_RESPONDING,
-    Fleet,
-    FleetError,
-    FleetFinding,
-    FleetHost,
-)
+from nvitop.fleet.types import NOT_RESPONDING, Fleet, FleetError, FleetFinding, FleetHost
 from nvitop.sampling.threads import start_daemon
-from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Problem, Sample
+from nvitop.sampling.types import EMPTY_SAMPLE, STALE_SECONDS, Demand, Origin, Problem, Sample
 
 if TYPE_CHECKING:
     from nvitop.fleet.client import Client
@@ -157,7 +150,7 @@ class HostSource:
             self._trouble = 'not responding' if is_silent else ''
             sample = self._last if is_silent and self._last.devices else sample
         age = max(0.0, time.time() - sample.timestamp)
-        is_old = age >= LATE_SECONDS
+        is_old = age >= STALE_SECONDS
         if is_old and not self._trouble:
             self._trouble = f'values {format_duration(age)} old'
         ended = time.monotonic()

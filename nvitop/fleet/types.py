@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Iterable, Literal, Mapping, NamedTuple, TypeVa
 from nvitop.basics.text import exact_word
 from nvitop.basics.units import format_duration
 from nvitop.owner.types import PLAIN, TOOLS, Layer
+from nvitop.sampling.types import STALE_SECONDS
 
 if TYPE_CHECKING:
     from nvitop.health.states import DeviceWord
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     FaultSeverity = Literal['critical', 'warning']
 
 _Number = TypeVar('_Number', int, float)
-#: Age (seconds) from which values are a problem.
-LATE_SECONDS = 120.0
 
 
 class FleetError(Exception):
@@ -190,14 +189,14 @@ class FleetHost(NamedTuple):
     @property
     def is_old(self) -> bool:
         """Whether its values are so old that they are a problem."""
-        return (self.age_seconds or 0.0) >= LATE_SECONDS and not self.is_silent
+        return (self.age_seconds or 0.0) >= STALE_SECONDS and not self.is_silent
 
     def later(self, seconds: float) -> FleetHost:
         """Return it with older values by this time. Late ones do not say which GPUs are free now."""
         if self.age_seconds is None:
             return self
         age, gpus = self.age_seconds + seconds, self.gpus
-        if age >= LATE_SECONDS:
+        if age >= STALE_SECONDS:
             gpus = tuple(gpu._replace(state='unknown') if gpu.is_free else gpu for gpu in gpus)
         return self._replace(gpus=gpus, age_seconds=age)
 

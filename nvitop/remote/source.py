@@ -23,7 +23,7 @@ from nvitop.basics.text import printable
 from nvitop.basics.units import format_duration
 from nvitop.remote.smi import PS, SmiError, read_smi
 from nvitop.sampling.serialization import MAX_BYTES, SerializationError, dumps_demand, loads
-from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample
+from nvitop.sampling.types import EMPTY_SAMPLE, STALE_SECONDS, Demand, Origin, Sample
 
 #: Variable with the ssh program and its options, if it is not ``ssh``.
 SSH_VARIABLE = 'NVITOP_SSH'
@@ -310,7 +310,7 @@ class RemoteSource:
         """Do nothing: samples arrive as they are taken."""
 
     def sample(self, demand: Demand) -> Sample:
-        """Return the newest sample; wait a moment for it."""
+        """Return the newest sample, marked if it is stale; wait a moment for it."""
         if self._connection is None and time.monotonic() >= self._retry_at:
             self._connection = _Connection(self._host, self._command, self._news)
             self._count = 0
@@ -318,7 +318,13 @@ class RemoteSource:
         if connection is None:
             with self._news:
                 self._news.wait(WAIT_SECONDS)
-            return self._last
+        else:
+            self._receive(connection, demand)
+        if self._sequence and time.monotonic() - self._last.monotonic >= STALE_SECONDS:
+            self._last = self._last._replace(is_late=True)
+        return self._last
+
+    def _receive(self, connection: _Connection, demand: Demand) -> None:
         connection.send(demand)
         with self._news:
             self._news.wait_for(
@@ -332,7 +338,6 @@ class RemoteSource:
             self._last = self._placed(sample, arrived)
         else:
             self._check(connection)
-        return self._last
 
     def first_sample(self, demand: Demand, seconds: float) -> Sample:
         """Return the first sample; RemoteError if none arrives in time, or the connection fails."""

@@ -49,6 +49,8 @@ OVERSHOOT = 1.5
 LATE_SECONDS = 5.0
 #: … or, if it is unknown, the power (watts) that no GPU exceeds.
 UNKNOWN_WATTS = 2000.0
+#: Age (seconds) from which values of another machine do not show which devices are free now.
+STALE_SECONDS = 120.0
 
 
 class DeviceKey(NamedTuple):

@@ -14,6 +14,7 @@ import pytest
 from nvitop.cli import main
 from nvitop.console.lifecycle import CommandFailure
 from nvitop.console.options import Options
+from nvitop.remote import source as remote
 from nvitop.remote.command import connected
 from nvitop.remote.source import RemoteError, RemoteSource, explain, ssh_command
 from nvitop.sampling.serialization import dumps_demand, loads_demand
@@ -54,7 +55,9 @@ def test_samples_arrive_after_greetings_and_what_is_shown_is_measured(
     assert watchers() == []
 
 
-def test_a_broken_connection_is_reported_and_replaced(stand_in: Callable[[str], None]) -> None:
+def test_a_broken_connection_is_reported_and_replaced(
+    stand_in: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     stand_in('exec sh -c "$*"')
     source = RemoteSource('gpu07', SAMPLES, interval=0.5)
     try:
@@ -63,8 +66,13 @@ def test_a_broken_connection_is_reported_and_replaced(stand_in: Callable[[str], 
             process.send_signal(signal.SIGKILL)
         stale = until(source, lambda _: source.origin.trouble, Demand())
         assert stale.sequence >= before.sequence  # the last values stay
+        assert not stale.is_late
+        monkeypatch.setattr(remote, 'STALE_SECONDS', 0.0)
+        assert source.sample(Demand()).is_late  # nothing is free now
+        monkeypatch.setattr(remote, 'STALE_SECONDS', 120.0)
         after = until(source, lambda s: not source.origin.trouble, Demand())
         assert after.sequence > stale.sequence
+        assert not after.is_late
     finally:
         source.close()
 
