@@ -28,7 +28,7 @@ from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, TITLE, WARNING, Pieces
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState, ListLayout
-from nvitop.gui.state.lists import list_sort, order_arrow
+from nvitop.gui.state.lists import sorted_by
 from nvitop.gui.view.hints import draw_screen_title, title_badges
 from nvitop.gui.view.report_lines import draw_findings, draw_head, finding_lines
 from nvitop.gui.view.table import draw_table, place_for, plain_text
@@ -219,8 +219,7 @@ def draw_list(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> N
         place_for(rows, _columns(state, name, rows, buf.width), layout.area),
         layout.shown_lines,
         cursor=layout.cursor,
-        order=list_sort(state, state.screen).order,
-        arrow=order_arrow(state, state.screen),
+        by=sorted_by(state),
     )
     if not rows:
         draw_message(buf, layout.area, _reason(state, name), DIM)

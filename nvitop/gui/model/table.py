@@ -55,6 +55,17 @@ class Column(NamedTuple):
     metrics: tuple[str, ...] = ()
 
 
+class Sorted(NamedTuple):
+    """The order of a list, the heading that it belongs to, and the sign of its direction."""
+
+    order: str = ''
+    title: str = ''
+    arrow: str = ''
+
+
+UNSORTED = Sorted()
+
+
 class Placed(NamedTuple):
     """A column and its place."""
 

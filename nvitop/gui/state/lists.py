@@ -13,7 +13,7 @@ from nvitop.gui.model.device_columns import device_widths
 from nvitop.gui.model.device_rows import device_rows, is_on, unknown_among
 from nvitop.gui.model.format import NOT_AVAILABLE, devices_text
 from nvitop.gui.model.main_rows import MainRows, main_rows
-from nvitop.gui.model.table import Placed, place
+from nvitop.gui.model.table import Placed, Sorted, place
 from nvitop.gui.render.buffer import Cells
 from nvitop.gui.state import orders, process_filter, process_rows
 from nvitop.gui.state.app_state import AppState, Result, notify
@@ -59,13 +59,11 @@ def sorted_lines(state: AppState, screen: Screen, lines: Iterable[Any]) -> tuple
     return orders.in_order(lines, _order(state, screen, name), reverse=reverse)
 
 
-def order_arrow(state: AppState, screen: Screen) -> str:
-    name, reverse = list_sort(state, screen)
-    return '▼' if _order(state, screen, name).is_descending != reverse else '▲'
-
-
-def order_title(state: AppState, screen: Screen) -> str:
-    return _order(state, screen, list_sort(state, screen).order).title
+def sorted_by(state: AppState) -> Sorted:
+    """Return the order of the list on the screen."""
+    name, reverse = list_sort(state, state.screen)
+    order = _order(state, state.screen, name)
+    return Sorted(name, order.title, '▼' if order.is_descending != reverse else '▲')
 
 
 def _order(state: AppState, screen: Screen, name: str) -> Order:

@@ -89,10 +89,6 @@ ORDERS: tuple[Order, ...] = (
 ORDERS_BY_NAME: dict[str, Order] = {order.name: order for order in ORDERS}
 
 
-def is_descending(sort: Sort) -> bool:
-    return ORDERS_BY_NAME[sort.order].is_descending != sort.reverse
-
-
 def in_order(lines: Iterable[T], order: Order, *, reverse: bool) -> tuple[T, ...]:
     """Return lines in an order. Those without a value are last in both directions."""
     rows, value_of = tuple(lines), order.value

@@ -13,7 +13,7 @@ from nvitop.gui.render.theme import BADGE, DIM, ERROR, KEY, PLAIN, TITLE, Role, 
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.state.keymap import Need
-from nvitop.gui.state.lists import order_arrow, order_title
+from nvitop.gui.state.lists import sorted_by
 from nvitop.gui.state.needs import working_binding
 from nvitop.gui.view.table import SORTED
 from nvitop.gui.view.text import badge, simulated_badge
@@ -84,10 +84,11 @@ def _next_keys(state: AppState) -> tuple[str, list[Hint]]:
     hints = [Hint((key,), words) for key, words in state.keymap.next_keys(screen, prefix)]
     if prefix != state.keymap.sort_prefix(screen):
         return prefix, hints
-    title = order_title(state, screen)
-    marked = f'{order_arrow(state, screen)}{title}'
+    by = sorted_by(state)
+    marked = f'{by.arrow}{by.title}'
     hints = [
-        hint._replace(words=marked, style=SORTED) if hint.words == title else hint for hint in hints
+        hint._replace(words=marked, style=SORTED) if hint.words == by.title else hint
+        for hint in hints
     ]
     return 'Sort:', [*hints, Hint((), 'Shift: reverse')]
 

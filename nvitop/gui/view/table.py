@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
-from nvitop.gui.model.table import Column, Content, Placed, content_width, place
+from nvitop.gui.model.table import UNSORTED, Column, Content, Placed, Sorted, content_width, place
 from nvitop.gui.render.buffer import Buffer, Cells, Rect
 from nvitop.gui.render.theme import HEADING, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, cut
@@ -33,18 +33,14 @@ def draw_cell(buf: Buffer, y: int, placed: Placed, content: Content, style: Styl
         x += draw_text(buf, x, y, shown, piece if style == PLAIN else style)
 
 
-def draw_headings(
-    buf: Buffer, y: int, columns: Sequence[Placed], order: str = '', arrow: str = ''
-) -> None:
-    """Write the headings of columns. A click on one sorts by it; ``order`` has an ``arrow``."""
+def draw_headings(buf: Buffer, y: int, columns: Sequence[Placed], by: Sorted = UNSORTED) -> None:
+    """Write the headings of columns. A click on one sorts by it."""
     for cell in columns:
         column = cell.column
         title, style = column.title, HEADING
-        if column.order and column.order == order:
-            title, style = (
-                (f'{arrow}{title}' if column.align == '>' else f'{title}{arrow}'),
-                SORTED,
-            )
+        if column.order and column.order == by.order:
+            title = f'{by.arrow}{title}' if column.align == '>' else f'{title}{by.arrow}'
+            style = SORTED
         x = cell.right - cell_width(title) if column.align == '>' else cell.x
         buf.write(x, y, title, style, width=max(0, cell.right - x))
         if column.order:
@@ -69,14 +65,13 @@ def draw_table(
     *,
     style_of: Callable[[Any], Style] = lambda _: PLAIN,
     cursor: int | None = None,
-    order: str = '',
-    arrow: str = '',
+    by: Sorted = UNSORTED,
 ) -> None:
     """Draw headings in the first row of ``area``, and all rows below.
 
     ``text`` of a column gets the row and the width of the column. The row of the ``cursor`` is a bar.
     """
-    draw_headings(buf, area.y, placed, order, arrow)
+    draw_headings(buf, area.y, placed, by)
     for number, row in enumerate(rows):
         y = area.y + 1 + number
         style = style_of(row)

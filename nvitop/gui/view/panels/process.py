@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, AbstractSet, Mapping, NamedTuple, Sequence
 
 from nvitop.basics.text import contains, counted
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import ProcessFilter, Sort
-from nvitop.gui.model.columns import COLUMNS, command_text, place_processes
+from nvitop.gui.model.choices import ProcessFilter
+from nvitop.gui.model.columns import command_text, place_processes
 from nvitop.gui.model.device_rows import is_on, unknown_devices
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.model.table import Item, Placed, inside
+from nvitop.gui.model.table import UNSORTED, Item, Placed, Sorted, inside
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, KEY, PLAIN, TAGGED, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
-from nvitop.gui.state.orders import is_descending
 from nvitop.gui.state.process_rows import JobKey, Line, common_words
 from nvitop.gui.view.table import draw_table
 from nvitop.gui.view.text import draw_border, draw_rule, draw_uprights
@@ -155,7 +154,8 @@ class ProcessView(NamedTuple):
     processes: int = 0
     #: The filters that leave some of them out.
     limits: Limits = Limits()
-    sort: Sort = Sort()
+    #: The order that the headings show; none in a report.
+    by: Sorted = UNSORTED
     selected: ProcessKey | JobKey | None = None
     tagged: AbstractSet[ProcessKey] = frozenset()
     #: Lines above the first one on the screen, and cells by which columns that scroll are moved.
@@ -195,8 +195,7 @@ def draw_processes(
             lines,
             style_of=lambda line: row_style(line.process, is_tagged=_is_tagged(line, listed)),
             cursor=next((i for i, line in enumerate(lines) if line.key == listed.selected), None),
-            order='' if listed.is_report and listed.sort == Sort() else listed.sort.order,
-            arrow=_arrow(listed.sort),
+            by=listed.by,
         )
     if not listed.lines and area.height > 2:
         cells = inside(area.width)
@@ -299,11 +298,6 @@ def _title(
     if hidden and count and not listed.limits.is_only_device:
         notes.append(Item((f'{hidden} hidden by {listed.limits.text}',), rank=3))
     seen = [cell.column.order for cell in columns]
-    if listed.sort != Sort() and listed.sort.order not in seen:
-        title = next(column.title for column in COLUMNS if column.order == listed.sort.order)
-        notes.append(Item((f'by {title}{_arrow(listed.sort)}',), rank=2))
+    if listed.by.order and listed.by.order not in seen:
+        notes.append(Item((f'by {listed.by.title}{listed.by.arrow}',), rank=2))
     return tuple(notes)
-
-
-def _arrow(sort: Sort) -> str:
-    return '▼' if is_descending(sort) else '▲'

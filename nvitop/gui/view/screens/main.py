@@ -7,7 +7,7 @@ from nvitop.gui.model.table import Item
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import DIM, Role, Style
 from nvitop.gui.state.app_state import AppState, ListLayout
-from nvitop.gui.state.lists import panel_rows
+from nvitop.gui.state.lists import panel_rows, sorted_by
 from nvitop.gui.state.navigation import hidden_by_filter, shown_scroll_x
 from nvitop.gui.state.process_rows import job_count
 from nvitop.gui.view.charts import ruler_of
@@ -55,7 +55,7 @@ def draw_main_screen(buf: Buffer, state: AppState, layout: ListLayout, history: 
         jobs=0 if state.view.flat else job_count(state.blocks),
         processes=len(state.rows),
         limits=limits_of(state),
-        sort=state.sort,
+        by=sorted_by(state),
         selected=state.job or selected,
         tagged=main.tagged,
         scroll_y=layout.scroll_y,

@@ -7,7 +7,6 @@ from typing import Sequence
 
 from nvitop.basics.text import counted
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, column_widths
 from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
@@ -16,7 +15,7 @@ from nvitop.gui.model.table import Column, Content
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, HEADING, IDLE, OWN, PLAIN, WARNING, Role, Style
 from nvitop.gui.state.app_state import AppState, ListLayout
-from nvitop.gui.state.lists import list_sort, order_arrow
+from nvitop.gui.state.lists import sorted_by
 from nvitop.gui.state.process_rows import Group, Line
 from nvitop.gui.view.charts import ruler_of
 from nvitop.gui.view.device_histories import draw_histories
@@ -118,15 +117,7 @@ def draw_users(buf: Buffer, state: AppState, layout: ListLayout, history: Histor
     columns = _columns(state, users, devices, buf.width)
     area = layout.with_headings
     placed = place_for(users, columns, area)
-    draw_table(
-        buf,
-        area,
-        placed,
-        layout.shown_lines,
-        cursor=layout.cursor,
-        order=list_sort(state, Screen.USERS).order,
-        arrow=order_arrow(state, Screen.USERS),
-    )
+    draw_table(buf, area, placed, layout.shown_lines, cursor=layout.cursor, by=sorted_by(state))
     y = layout.area.y + min(len(users), layout.area.height)
     free = tuple(row.device.key for row in devices if row.is_free)
     if free:
