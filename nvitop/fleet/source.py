@@ -22,6 +22,7 @@ from nvitop.fleet.series import (
     read_host,
 )
 from nvitop.fleet.types import NOT_RESPONDING, Fleet, FleetError, FleetFinding, FleetHost
+from nvitop.health import BUSY_PERCENT, HELD_SECONDS
 from nvitop.sampling.threads import start_daemon
 from nvitop.sampling.types import EMPTY_SAMPLE, STALE_SECONDS, Demand, Origin, Problem, Sample
 
@@ -109,6 +110,8 @@ class HostSource:
     def __init__(self, source: FleetSource, host: FleetHost, *, interval: float = 5.0) -> None:
         self._source = source
         self._host = host
+        #: GPUs that the list has seen held. One sample alone does not show it.
+        self._held = {gpu.id for gpu in host.gpus if gpu.state == 'held'}
         self._interval = interval
         self._last = EMPTY_SAMPLE
         self._due = 0.0
@@ -148,7 +151,7 @@ class HostSource:
         else:
             is_silent = not sample.devices
             self._trouble = 'not responding' if is_silent else ''
-            sample = self._last if is_silent and self._last.devices else sample
+            sample = self._last if is_silent and self._last.devices else self._with_held(sample)
         age = max(0.0, time.time() - sample.timestamp)
         is_old = age >= STALE_SECONDS
         if is_old and not self._trouble:
@@ -163,6 +166,16 @@ class HostSource:
             is_late=is_silent or is_old,
         )
         return self._last
+
+    def _with_held(self, sample: Sample) -> Sample:
+        busy = [d for d in sample.devices if (d.gpu_utilization_percent or 0) >= BUSY_PERCENT]
+        self._held -= {device.key.uuid for device in busy}
+        return sample._replace(
+            devices=tuple(
+                d._replace(idle_seconds=HELD_SECONDS) if d.key.uuid in self._held else d
+                for d in sample.devices
+            )
+        )
 
     def past(self) -> tuple[Sample, ...]:
         """Return samples of the last hour for graphs, oldest first, once; ``()`` if there are none."""

@@ -203,6 +203,7 @@ def _state(sample: Sample, device: DeviceSample, on_gpu: Sequence[ProcessSample]
         return state_of_values(
             0.0 if utilization is None and has_list else utilization,
             unseen_bytes(sample, device, on_gpu),
+            device.idle_seconds,
         )
     seconds = held_seconds(sample, device, on_gpu)
     if seconds is not None:

@@ -233,6 +233,8 @@ class DeviceSample(NamedTuple):
     gpm_dram_active_percent: float | None = None
     #: Metrics of tier *extended* that were queried: names and values.
     extended: tuple[tuple[str, Value], ...] = ()
+    #: How long it is known not to have been busy; only if the source has seen more than this sample.
+    idle_seconds: float = 0.0
 
     @property
     def is_silent(self) -> bool:
