@@ -59,6 +59,7 @@ def test_every_format_accepts_none_and_nan() -> None:
     for function in formats:
         if function in {
             f.format_bar,
+            f.format_clock,
             f.format_timestamp,
             f.format_moment,
             f.format_measured,

@@ -372,12 +372,18 @@ def format_timestamp(seconds: float) -> str:
     t = time.localtime(seconds)
     return (
         f'{_DAYS[t.tm_wday]} {_MONTHS[t.tm_mon - 1]} {t.tm_mday:02} '
-        f'{t.tm_hour:02}:{t.tm_min:02}:{t.tm_sec:02} {t.tm_year}'
+        f'{format_clock(seconds)} {t.tm_year}'
     )
+
+
+def format_clock(seconds: float) -> str:
+    """Format the local time of day: ``03:04:05``."""
+    return time.strftime('%H:%M:%S', time.localtime(seconds))
 
 
 def format_moment(seconds: float, now: float) -> str:
     """Format the time of day, ``03:04:05``, or the date if it is not today: ``Jan 02``."""
-    is_today = time.localtime(seconds)[:3] == time.localtime(now)[:3]
-    _, month, day, clock, _ = format_timestamp(seconds).split()
-    return clock if is_today else f'{month} {day}'
+    t = time.localtime(seconds)
+    if t[:3] == time.localtime(now)[:3]:
+        return format_clock(seconds)
+    return f'{_MONTHS[t.tm_mon - 1]} {t.tm_mday:02}'

@@ -152,13 +152,13 @@ def draw_ruler(buf: Buffer, area: Rect, ruler: Ruler) -> None:
     if ruler.past is not None:
         at = ruler.cursor(width)
         at = at if at >= 0 else width - 1
-        time = fmt.format_timestamp(ruler.past[1]).split()[3]
+        time = fmt.format_clock(ruler.past[1])
         is_before = at + len(time) < width
         mark, start = (f'◆{time}', at) if is_before else (f'{time}◆', at - len(time))
         buf.write(area.x + start, area.y, mark, KEY)
         taken = range(start - 1, start + len(mark) + 1)
         later = ruler.history(width).now - ruler.past[0]
-        last = fmt.format_timestamp(ruler.past[1] + later).split()[3]
+        last = fmt.format_clock(ruler.past[1] + later)
         cell = ruler.cell_seconds(width)
         for column in range(width):
             moment = ruler.past[1] + (column - at) * cell

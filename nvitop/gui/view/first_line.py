@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from nvitop.gui.model.format import format_timestamp
+from nvitop.gui.model.format import format_clock
 from nvitop.gui.model.table import CLASSIC, Item, fit
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, TITLE, Role, Style
@@ -38,12 +38,12 @@ def draw_first_line(buf: Buffer, state: AppState, badges: Sequence[Item]) -> Non
 
     What does not fit becomes shorter, and then is left out: badges and free GPUs last.
     """
-    day, host = format_timestamp(state.timestamp), state.shown_sample.host
+    host = state.shown_sample.host
     hostname = '' if state.origin.is_chosen else host.hostname  # the way to the screen has it
     user, name = (clip(safe(n), _NAME_WIDTH) for n in (host.username, hostname))
     name = '@'.join(filter(None, (user, name))) + (' (WSL)' if host.wsl else '')
     left = [*(badge._replace(rank=-1) for badge in badges), *state.program.first_line(state)]
-    time_of_day = day.split()[3]
+    time_of_day = format_clock(state.timestamp)
     clock = Item((time_of_day, time_of_day[:5]), PLAIN, 2, is_whole=True)
     room, gap = buf.width - 2, _GAP if buf.width >= CLASSIC else _NARROW_GAP
     *texts, time = fit([*left, clock], room, gap)

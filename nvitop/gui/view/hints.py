@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 from nvitop.gui.model.choices import ProcessFilter
-from nvitop.gui.model.format import format_process_type, format_timestamp
+from nvitop.gui.model.format import format_clock, format_process_type
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import BADGE, DIM, ERROR, KEY, PLAIN, TITLE, Role, Style
@@ -179,7 +179,7 @@ def title_badges(state: AppState) -> tuple[Item, ...]:
     badges = [simulated_badge(state.width)] if state.shown_sample.simulated else []
     badges += origin_badges(state.origin, state.shown_sample.timestamp)
     if state.frozen is not None:
-        time_of_day = format_timestamp(state.frozen.sample.timestamp).split()[3]
+        time_of_day = format_clock(state.frozen.sample.timestamp)
         badges.append(badge(BADGE, f'PAUSED {time_of_day}', 'PAUSED', key='z'))
     if state.spec.filter.noun == 'processes':
         badges += option_badges(state.main.filter)
@@ -202,8 +202,9 @@ def origin_badges(origin: Origin, timestamp: float) -> tuple[Item, ...]:
     """Return a badge for the past, or for another machine and why it sends no samples."""
     if not origin.is_live:
         pace = 'paused' if origin.is_paused else f'×{origin.speed:g}'
-        time_of_day = format_timestamp(timestamp).split()[3]
-        timed = (f'REPLAY {time_of_day} {pace}',) if timestamp else ()  # 0: no sample yet
+        timed = (
+            (f'REPLAY {format_clock(timestamp)} {pace}',) if timestamp else ()
+        )  # 0: no sample yet
         return (badge(BADGE, *timed, f'REPLAY {pace}', 'REPLAY'),)
     host, trouble = safe(origin.host), safe(origin.trouble)
     if trouble:
