@@ -21,7 +21,7 @@ from nvitop.gui.state.app_state import NOTICE_SECONDS, AppState, Notice, Program
 from nvitop.gui.state.bindings import PRESETS
 from nvitop.gui.state.events import HUNG_UP, SampleArrived
 from nvitop.gui.state.keymap import rebind
-from nvitop.gui.state.lists import panel_rows
+from nvitop.gui.state.lists import layout_of
 from nvitop.gui.term import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.platforms.kernel import open_nameless_file
 from nvitop.recording.recent import RecentSamples
@@ -147,7 +147,7 @@ def run_monitor(
     sample = app.state.sample
     is_wanted = sample.sequence > 0 and status != HUNG_UP and not crash and options.report_on_exit
     state = app.state
-    mode = 'full' if panel_rows(state).form == 'full' else 'compact'
+    mode = 'full' if layout_of(state).form == 'full' else 'compact'
     options = options._replace(
         columns=state.view.columns, theme=state.theme, mode=mode, flat=state.view.flat
     )

@@ -63,7 +63,7 @@ def main_demand(state: AppState) -> Demand:
         shown_metrics=tuple(dict.fromkeys(shown)),
         visible_processes=_visible(main),
         process_codec=not {'encoder', 'decoder'}.isdisjoint(state.view.columns),
-        cpu_cores=lists.panel_rows(main).host > 1,
+        cpu_cores=lists.layout_of(main).host > 1,
         owners=True,
     )
 
@@ -166,7 +166,7 @@ MAIN = ScreenSpec(
     lines=lists.process_lines,
     orders=lists.LIST_ORDERS[Screen.MAIN],
     demand=main_demand,
-    margins=lambda state, _: (state.body_height - lists.panel_rows(state).processes + 2, 1),
+    margins=lambda state, _: (state.body_height - lists.layout_of(state).processes + 2, 1),
     key_of=lambda line: line.key,
     can_deselect=True,
     filter=_FILTER,

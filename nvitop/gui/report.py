@@ -15,7 +15,7 @@ from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.model.device_rows import Folded, GpuRow, device_rows, first_line_items
 from nvitop.gui.model.format import format_timestamp, format_word
-from nvitop.gui.model.main_rows import DEVICE_FRAME, PROCESS_FRAME, MainRows, full_height
+from nvitop.gui.model.main_layout import DEVICE_FRAME, PROCESS_FRAME, MainLayout, full_height
 from nvitop.gui.model.table import CLASSIC, NARROWEST, Item, fit
 from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
@@ -128,14 +128,14 @@ def draw_report(
         room += 1
         footer = f' {" · ".join(item.forms[0] for item in stamp)} '
     notes, lines = _fit_to_height(found, blocks, room)
-    heights = MainRows(
+    panels = MainLayout(
         devices,
         int(view.show_host),
         PROCESS_FRAME + max(1, len(lines)),
         Folded(rows),
         form='full' if is_full else 'rows',
     )
-    bottom = len(tops) + heights.devices + heights.host + heights.processes
+    bottom = len(tops) + panels.devices + panels.host + panels.processes
     buf = Buffer(width, bottom + len(notes))
     draw_head(buf, tops)
     widths = list_widths(sample.processes, jobs)
@@ -149,7 +149,7 @@ def draw_report(
         limits=Limits(wanted),
         is_report=True,
     )
-    draw_panels(buf, heights, sample, DeviceView(sample), listed, len(tops))
+    draw_panels(buf, panels, sample, DeviceView(sample), listed, len(tops))
     buf.write(3, bottom - 1, clip(footer, width - 6), DIM)
     draw_findings(buf, bottom, notes)
     return buf

@@ -35,7 +35,7 @@ from nvitop.gui.state.events import (
     Terminated,
 )
 from nvitop.gui.state.keymap import Keymap, rebind
-from nvitop.gui.state.lists import panel_rows, process_lines, relist
+from nvitop.gui.state.lists import layout_of, process_lines, relist
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
@@ -176,8 +176,8 @@ def test_full_panels_begin_where_the_notice_says_and_it_is_shown_at_the_start_to
     (text,) = texts(state_of(sample, 120, 30, view))
     rows = int(text.split()[3])
     assert text == f'Full panels need {rows} rows'
-    assert panel_rows(state_of(sample, 120, rows - 1, view)).form == 'rows'
-    assert panel_rows(state_of(sample, 120, rows, view)).form == 'full'
+    assert layout_of(state_of(sample, 120, rows - 1, view)).form == 'rows'
+    assert layout_of(state_of(sample, 120, rows, view)).form == 'full'
     assert not texts(state_of(sample, 120, rows, view))
     empty = sample._replace(devices=(), processes=(), sequence=1)
     assert texts(arrived(state_of(empty, 120, 30, view), sample._replace(sequence=2))) == [text]
@@ -187,7 +187,7 @@ def test_full_panels_begin_where_the_notice_says_and_it_is_shown_at_the_start_to
 
 def test_hosts_without_room_are_hidden_in_advance_and_not_shown_by_accident() -> None:
     state = state_of(SAMPLES['h100x8'], width=60, height=9)
-    assert panel_rows(state).host == 0
+    assert layout_of(state).host == 0
     hidden = pressed(state, 'H')
     assert not hidden.view.show_host
     state, effects = press(hidden, 'H')
@@ -472,7 +472,7 @@ def test_page_of_a_gpu_shows_all_its_metrics_and_facts() -> None:
     for width, height in ((80, 24), (100, 30), (140, 60)):
         small = after(page, Resized(width, height))
         assert re.findall(' (PCIe|NVLink) RX .* up to ', text_of(small)) == ['PCIe', 'NVLink']
-        panel = panel_rows(small)
+        panel = layout_of(small)
         assert panel.facts > 3
         assert panel.host >= 1
         assert panel.listed >= 2

@@ -16,15 +16,15 @@ from nvitop.gui.model.choices import GraphState, MainState, ProcessFilter, Scree
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, DEFAULT_COLUMNS
 from nvitop.gui.model.device_columns import DEVICE_COLUMNS, LINE_FACTS, device_widths
 from nvitop.gui.model.device_rows import device_rows, first_line_items, fold_free
-from nvitop.gui.model.main_rows import DEVICE_FRAME, MainRows, full_height, main_rows
-from nvitop.gui.model.main_rows import lines_of as lines_of_row
+from nvitop.gui.model.main_layout import DEVICE_FRAME, MainLayout, full_height, main_layout
+from nvitop.gui.model.main_layout import lines_of as lines_of_row
 from nvitop.gui.model.table import Item, fit, place
 from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import Buffer, Cells, Rect
 from nvitop.gui.render.theme import PLAIN, WARNING, Role, Style
 from nvitop.gui.state.app_state import AppState, ListPosition
 from nvitop.gui.state.events import Resized
-from nvitop.gui.state.lists import panel_rows, process_lines, relist
+from nvitop.gui.state.lists import layout_of, process_lines, relist
 from nvitop.gui.state.process_rows import Line, fold, group_by_job, job_key, list_widths, total_of
 from nvitop.gui.view.charts import Ruler
 from nvitop.gui.view.frame import draw_frame
@@ -60,7 +60,7 @@ def panel(
     if full:
         draw_full_devices(buffer, buffer.area, rows, shown)
     else:
-        arranged = MainRows(height, 0, 0, fold_free(rows)._replace(rows=rows, free=()), lines)
+        arranged = MainLayout(height, 0, 0, fold_free(rows)._replace(rows=rows, free=()), lines)
         draw_devices(buffer, Rect(0, 0, width, height), arranged, shown)
     return buffer
 
@@ -737,7 +737,7 @@ def test_processes_have_a_third_of_the_screen_and_free_gpus_are_seen_at_every_he
     sample = machine(*devices)
     rows = device_rows(sample)
     for height in range(9, 90):
-        panel = main_rows(rows, ViewState(), 100, height)
+        panel = main_layout(rows, ViewState(), 100, height)
         assert panel.devices + panel.host + panel.processes == height - 1
         assert panel.processes >= height // 3
         state = state_on(sample, 100, height)
@@ -750,7 +750,7 @@ def test_mig_devices_grow_once_whole_gpus_have_all_their_lines() -> None:
     divided, part, *_, whole = rows = device_rows(SAMPLES['mig'])
     grown = []
     for height in range(24, 90):
-        panel = main_rows(rows, ViewState(), 120, height)
+        panel = main_layout(rows, ViewState(), 120, height)
         lines = tuple(lines_of_row(row, panel.lines) for row in (divided, part, whole))
         grown += [lines] if lines not in grown else []
     assert grown == [(3, 1, 3), (3, 1, 4), (3, 1, 5), (3, 1, 6), (3, 2, 6)]
@@ -770,14 +770,14 @@ def test_panels_stay_while_a_user_filters_or_selects_and_while_jobs_start_and_en
 ) -> None:
     sample = SAMPLES[name]
     state = state_on(sample, *size, view=ViewState())
-    before = panel_rows(state)
+    before = layout_of(state)
     for number, step in enumerate(steps):
         if step == 'job':
             processes = sample.processes if number % 2 else sample.processes[:-1]
             state = arrived(state, sample._replace(processes=processes))
         else:
             state = pressed(state, *step.split())
-        assert panel_rows(state)[:3] == before[:3]
+        assert layout_of(state)[:3] == before[:3]
 
 
 def test_other_rows_of_the_selected_process_are_marked() -> None:
@@ -916,10 +916,10 @@ def test_core_that_is_fully_used_is_seen_among_many() -> None:
     ('height', 'host', 'lines'), [(30, 1, 1), (40, 1, 2), (60, 3, 4), (80, 3, 6)]
 )
 def test_host_has_histories_if_everything_else_has_room(height: int, host: int, lines: int) -> None:
-    panel = panel_rows(state_on('h100x8', 120, height, view=ViewState()))
+    panel = layout_of(state_on('h100x8', 120, height, view=ViewState()))
     assert (panel.host, panel.lines) == (host, lines)
     for height in range(9, 60, 3):
-        panel = panel_rows(state_on('h100x8', 120, height, view=ViewState()))
+        panel = layout_of(state_on('h100x8', 120, height, view=ViewState()))
         assert panel.host < 2 or panel.listed >= 16
 
 
@@ -934,7 +934,7 @@ def test_ruler_of_the_host_is_above_both_of_its_histories(width: int, is_asleep:
     heights = set()
     for height in range(9, 81, 3):
         state = state_on(sample, width, height, view=ViewState())
-        rows = panel_rows(state).host
+        rows = layout_of(state).host
         lines = lines_of(state, history_of(sample))
         start = next((y for y, line in enumerate(lines) if line.startswith('├─ dgx01')), height)
         below = [line[1:-1] for line in lines[start + 1 : start + rows]]

@@ -6,13 +6,13 @@ from __future__ import annotations
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import GRAPHS, Screen, neighbor
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.model.main_rows import least_height_of_full
+from nvitop.gui.model.main_layout import least_height_of_full
 from nvitop.gui.model.table import CLASSIC
 from nvitop.gui.render.theme import THEMES
 from nvitop.gui.state import events, navigation, time_travel
 from nvitop.gui.state.app_state import AppState, EnvironState, ListPosition, Result, notify, refuse
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment
-from nvitop.gui.state.lists import list_sort, panel_rows, sort_list
+from nvitop.gui.state.lists import layout_of, list_sort, sort_list
 
 #: Minutes shown by the width of a history; 0: two seconds per cell.
 TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
@@ -24,7 +24,7 @@ def choose_mode(state: AppState, mode: str) -> Result:
     if mode == 'full' and why_not_full(state):
         return refuse(state, why_not_full(state))
     changed = state._replace(view=state.view._replace(mode=mode))
-    if panel_rows(changed) == panel_rows(state):
+    if layout_of(changed) == layout_of(state):
         return refuse(changed, f'Already {"as large as possible" if mode == "auto" else mode}')
     return changed, ()
 
@@ -41,7 +41,7 @@ def why_not_full(state: AppState) -> str:
 def toggle_host(state: AppState) -> Result:
     was_hidden = not state.view.show_host
     shown = state._replace(view=state.view._replace(show_host=True))
-    if was_hidden and not panel_rows(shown).host:
+    if was_hidden and not layout_of(shown).host:
         return refuse(shown, 'The host needs a higher screen')
     return state._replace(view=state.view._replace(show_host=was_hidden)), ()
 

@@ -9,7 +9,7 @@ from typing import Iterable
 from nvitop.gui.model.choices import Screen, neighbor
 from nvitop.gui.model.device_rows import unknown_among
 from nvitop.gui.model.format import devices_text, special_command
-from nvitop.gui.model.main_rows import LOWEST
+from nvitop.gui.model.main_layout import LOWEST
 from nvitop.gui.model.table import NARROWEST
 from nvitop.gui.render.width import cell_width, safe, wrap
 from nvitop.gui.state import navigation

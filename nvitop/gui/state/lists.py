@@ -12,7 +12,7 @@ from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS
 from nvitop.gui.model.device_columns import device_widths
 from nvitop.gui.model.device_rows import device_rows, is_on, unknown_among
 from nvitop.gui.model.format import NOT_AVAILABLE, devices_text
-from nvitop.gui.model.main_rows import MainRows, main_rows
+from nvitop.gui.model.main_layout import MainLayout, main_layout
 from nvitop.gui.model.table import Placed, Sorted, place
 from nvitop.gui.render.buffer import Cells
 from nvitop.gui.state import orders, process_filter, process_rows
@@ -198,11 +198,11 @@ def _lacks_host(state: AppState) -> bool:
     return state.origin.is_chosen and state.shown_sample.host.memory_total_bytes is None
 
 
-def panel_rows(state: AppState) -> MainRows:
+def layout_of(state: AppState) -> MainLayout:
     view = state.view
     if _lacks_host(state):
         view = view._replace(show_host=False)
-    return main_rows(
+    return main_layout(
         state.page_devices,
         view,
         state.width,
@@ -215,7 +215,7 @@ def process_lines(state: AppState) -> tuple[process_rows.Line, ...]:
     """Return the lines of the process panel: jobs with their processes as far as there is room."""
     if state.view.flat:
         return tuple(line for (line,) in state.blocks)
-    return process_rows.fold(state.blocks, panel_rows(state).listed, state.main.folded)
+    return process_rows.fold(state.blocks, layout_of(state).listed, state.main.folded)
 
 
 def list_tree(state: AppState) -> tuple[process_rows.TreeRow, ...]:

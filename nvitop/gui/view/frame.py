@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from nvitop.gui.model.main_rows import LOWEST
+from nvitop.gui.model.main_layout import LOWEST
 from nvitop.gui.model.table import NARROWEST, Item
 from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import Buffer, Rect

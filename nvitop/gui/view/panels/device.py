@@ -24,7 +24,7 @@ from nvitop.gui.model.device_columns import (
     top_of,
 )
 from nvitop.gui.model.device_rows import GpuRow, is_on, model_text, why_silent
-from nvitop.gui.model.main_rows import DEVICE_FRAME, FACT_LABEL, FACT_WIDTH, MainRows, lines_of
+from nvitop.gui.model.main_layout import DEVICE_FRAME, FACT_LABEL, FACT_WIDTH, MainLayout, lines_of
 from nvitop.gui.model.table import CLASSIC, Item, Placed, content_width, fit, inside, place
 from nvitop.gui.render.buffer import Buffer, Cells, Rect
 from nvitop.gui.render.theme import DIM, HEADING, IDLE, KEY, PLAIN, TITLE, Pieces, Role, Style
@@ -65,30 +65,30 @@ class DeviceView(NamedTuple):
     wake_key: str = ''
 
 
-def draw_devices(buf: Buffer, area: Rect, heights: MainRows, view: DeviceView) -> Cells | None:
+def draw_devices(buf: Buffer, area: Rect, panels: MainLayout, view: DeviceView) -> Cells | None:
     """Draw the panel without its bottom border, which belongs to the panel below.
 
     Return the columns of the histories, ``None`` if there are none.
     """
-    all_rows = (*heights.folded.rows, *heights.folded.free)
-    shown = _rows_that_fit(heights, area.height - DEVICE_FRAME, view.selected)
+    all_rows = (*panels.folded.rows, *panels.folded.free)
+    shown = _rows_that_fit(panels, area.height - DEVICE_FRAME, view.selected)
     ends = (0, area.width - 1)
     for y in range(area.y + 1, area.bottom):
         draw_uprights(buf, y, ends)
-    totals = (*_position(shown, heights), *total_notes(all_rows))
+    totals = (*_position(shown, panels), *total_notes(all_rows))
     draw_border(buf, area.y, (), ends, machine_notes(all_rows, view), totals)
-    if not all_rows or heights.form == 'sentence':
+    if not all_rows or panels.form == 'sentence':
         _draw_sentence(buf, area.y + 1, all_rows, view)
         return None
-    if heights.form == 'metrics':
-        return _draw_metrics(buf, area, heights, all_rows[0], view)
-    return _draw_rows(buf, area, heights, shown, view)
+    if panels.form == 'metrics':
+        return _draw_metrics(buf, area, panels, all_rows[0], view)
+    return _draw_rows(buf, area, panels, shown, view)
 
 
-def _rows_that_fit(heights: MainRows, room: int, selected: DeviceKey | None) -> tuple[GpuRow, ...]:
+def _rows_that_fit(panels: MainLayout, room: int, selected: DeviceKey | None) -> tuple[GpuRow, ...]:
     """Return the selected row, those with problems, held ones, and those next to the selected one."""
-    rows, room = heights.folded.rows, room - bool(heights.folded.free)
-    if heights.form != 'rows' or heights.lines > 1 or len(rows) <= room:
+    rows, room = panels.folded.rows, room - bool(panels.folded.free)
+    if panels.form != 'rows' or panels.lines > 1 or len(rows) <= room:
         return rows
     keys = [row.device.key for row in rows]
     at = keys.index(selected) if selected in keys else -1
@@ -101,9 +101,9 @@ def _rows_that_fit(heights: MainRows, room: int, selected: DeviceKey | None) -> 
     return tuple(rows[number] for number in sorted(sorted(range(len(rows)), key=rank)[:room]))
 
 
-def _position(shown: Sequence[GpuRow], heights: MainRows) -> tuple[Item, ...]:
+def _position(shown: Sequence[GpuRow], panels: MainLayout) -> tuple[Item, ...]:
     """Return how many rows are shown, and where the others are; nothing if all are."""
-    rows, free = heights.folded
+    rows, free = panels.folded
     if len(shown) == len(rows):
         return ()
     arrows = '▲' * (shown[:1] != rows[:1]) + '▼' * (shown[-1:] != rows[-1:])
@@ -126,16 +126,16 @@ class _DeviceTable(NamedTuple):
 
 
 def _draw_rows(
-    buf: Buffer, area: Rect, heights: MainRows, shown: Sequence[GpuRow], view: DeviceView
+    buf: Buffer, area: Rect, panels: MainLayout, shown: Sequence[GpuRow], view: DeviceView
 ) -> Cells | None:
-    rows, free = heights.folded
-    table = _table(area.width, (*rows, *free), view, is_tall=heights.lines > 1)
+    rows, free = panels.folded
+    table = _table(area.width, (*rows, *free), view, is_tall=panels.lines > 1)
     draw_headings(buf, area.y + 1, table.columns)
     if table.history is not None:
         _draw_times(buf, Rect(table.history.x, area.y + 1, table.history.width, 1), view)
     y = area.y + DEVICE_FRAME
     for row in shown:
-        lines = lines_of(row, heights.lines)
+        lines = lines_of(row, panels.lines)
         _draw_row(buf, Rect(1, y, area.width - 2, lines), table, row, view)
         y += lines
     if free and y < area.bottom:
@@ -349,21 +349,21 @@ def _draw_sentence(buf: Buffer, y: int, rows: Sequence[GpuRow], view: DeviceView
 
 
 def _draw_metrics(
-    buf: Buffer, area: Rect, heights: MainRows, row: GpuRow, view: DeviceView
+    buf: Buffer, area: Rect, panels: MainLayout, row: GpuRow, view: DeviceView
 ) -> Cells:
     """Draw who uses the only GPU, a line for each metric, and facts on its page."""
     cells = inside(area.width)
-    inner = Rect(cells.x, area.y + 1, cells.width, area.height - 1 - heights.facts)
+    inner = Rect(cells.x, area.y + 1, cells.width, area.height - 1 - panels.facts)
     left = history_x(inner.width)
-    is_page = bool(heights.facts)
+    is_page = bool(panels.facts)
     buf.hit(Rect(1, inner.y, area.width - 2, inner.height), 'device', row.device.key)
     _draw_summary(buf, Rect(inner.x, inner.y, left - 1, 1), row, has_problem=not is_page)
     if view.ruler is not None:
         draw_ruler(buf, inner.inset(left, 0, 0, 0), view.ruler)
         series = [device_line(row.device, each) for each in metrics_of(row.device, is_page=is_page)]
-        draw_series(buf, inner.inset(0, 1, 0, 0), series, heights.lines, view.ruler)
+        draw_series(buf, inner.inset(0, 1, 0, 0), series, panels.lines, view.ruler)
     if is_page:
-        _draw_facts(buf, Rect(0, inner.bottom, area.width, heights.facts), row)
+        _draw_facts(buf, Rect(0, inner.bottom, area.width, panels.facts), row)
     return Cells(inner.x + left, inner.width - left)
 
 

@@ -19,7 +19,7 @@ from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.device_columns import DEVICE_COLUMNS_BY_NAME, bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
-from nvitop.gui.model.main_rows import is_separated
+from nvitop.gui.model.main_layout import is_separated
 from nvitop.gui.model.table import CLASSIC, WITH_BAR, Column, Placed, place
 from nvitop.gui.render.buffer import Buffer, Cells, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, Pieces, Role, Style

@@ -7,7 +7,7 @@ from nvitop.gui.model.table import Item
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import DIM, Role, Style
 from nvitop.gui.state.app_state import AppState, ListLayout
-from nvitop.gui.state.lists import panel_rows, sorted_by
+from nvitop.gui.state.lists import layout_of, sorted_by
 from nvitop.gui.state.navigation import hidden_by_filter, shown_scroll_x
 from nvitop.gui.state.process_rows import job_count
 from nvitop.gui.view.charts import ruler_of
@@ -26,10 +26,10 @@ _VALUES = (Role.UTILIZATION, Role.MEMORY, Role.OTHER, Role.SENT, Role.HELD)
 
 def draw_main_screen(buf: Buffer, state: AppState, layout: ListLayout, history: History) -> None:
     sample, main = state.shown_sample, state.main
-    heights = panel_rows(state)
+    panels = layout_of(state)
     page = (
-        f'GPU {heights.folded.rows[0].device.key.label}'
-        if main.shows_page and heights.folded.rows
+        f'GPU {panels.folded.rows[0].device.key.label}'
+        if main.shows_page and panels.folded.rows
         else ''
     )
     badges = (*crumbs(state, page), *title_badges(state))
@@ -63,7 +63,7 @@ def draw_main_screen(buf: Buffer, state: AppState, layout: ListLayout, history: 
         notes=(Item(_FOREIGN, Style(Role.WARNING), 2),) if has_foreign else (),
         searched=state.searched_words,
     )
-    draw_panels(buf, heights, sample, view, listed)
+    draw_panels(buf, panels, sample, view, listed)
     if sample.is_late:  # the first line has their age
         _dim_values(buf)
 

@@ -40,7 +40,7 @@ FACT_WIDTH, FACT_LABEL = 54, 12
 DeviceForm = Literal['rows', 'full', 'metrics', 'sentence']
 
 
-class MainRows(NamedTuple):
+class MainLayout(NamedTuple):
     """Rows of the panels below the first line, with their borders; 0 if there is no room."""
 
     devices: int = 0
@@ -60,21 +60,21 @@ class MainRows(NamedTuple):
         return max(0, self.processes - PROCESS_FRAME)
 
 
-def main_rows(
+def main_layout(
     rows: Sequence[GpuRow],
     view: ViewState,
     width: int,
     height: int,
     *,
     is_page: bool = False,
-) -> MainRows:
+) -> MainLayout:
     """Return the rows of the panels on a screen of this size.
 
     They depend on the devices and on the screen only, so that nothing moves when a process starts.
     """
     room = height - 1
     if width < NARROWEST or height < _WITH_DEVICES:
-        return MainRows(processes=max(0, room), folded=Folded(tuple(rows)))
+        return MainLayout(processes=max(0, room), folded=Folded(tuple(rows)))
     fewest = max(PROCESS_FRAME + 1, height // _SHARE)
     if is_page:  # it is about the metrics of the GPU
         fewest = PROCESS_FRAME + _FEWEST_ON_PAGE
@@ -99,14 +99,14 @@ def main_rows(
 
 def _device_choices(
     rows: Sequence[GpuRow], view: ViewState, width: int, most: int, *, is_page: bool
-) -> list[MainRows]:
+) -> list[MainLayout]:
     """Return what the device panel can show, from low to high, with ``most`` rows at most."""
     whole = Folded(tuple(rows))
     status = rows[0].device.status if len(rows) == 1 else ''
     if not rows or status == 'asleep':
-        return [MainRows(DEVICE_FRAME, folded=whole, form='sentence')]
+        return [MainLayout(DEVICE_FRAME, folded=whole, form='sentence')]
     if view.mode == 'full' and width >= CLASSIC and not is_page and full_height(rows) <= most:
-        return [MainRows(full_height(rows), folded=whole, form='full')]
+        return [MainLayout(full_height(rows), folded=whole, form='full')]
     if status == 'ok' and (is_page or view.mode != 'compact'):
         choices = _metric_choices(rows[0], width, is_page=is_page)
         if choices[0].devices <= most:
@@ -114,17 +114,17 @@ def _device_choices(
     if DEVICE_FRAME + len(rows) > most:
         folded = fold_free(rows)
         least = DEVICE_FRAME + len(folded.rows) + bool(folded.free)
-        return [MainRows(min(most, least), folded=folded)]
+        return [MainLayout(min(most, least), folded=folded)]
     most_lines = 1 if view.mode == 'compact' else _MOST_LINES + _MOST_MIG_LINES - 1
     return [
-        MainRows(
+        MainLayout(
             DEVICE_FRAME + sum(lines_of(row, lines) for row in rows), folded=whole, lines=lines
         )
         for lines in range(1, most_lines + 1)
     ]
 
 
-def _metric_choices(row: GpuRow, width: int, *, is_page: bool) -> list[MainRows]:
+def _metric_choices(row: GpuRow, width: int, *, is_page: bool) -> list[MainLayout]:
     """Return how high the lines of metrics can be; on the page of a GPU above some or all facts."""
     metrics = len(metrics_of(row.device, is_page=is_page))
     facts = range(1)
@@ -136,7 +136,7 @@ def _metric_choices(row: GpuRow, width: int, *, is_page: bool) -> list[MainRows]
     low = [(1, size) for size in facts]
     high = [(lines, facts[-1]) for lines in range(2, _MOST_LINES + 1)]
     return [
-        MainRows(
+        MainLayout(
             DEVICE_FRAME + lines * metrics + size,
             folded=Folded((row,)),
             lines=lines,
