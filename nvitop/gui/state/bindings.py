@@ -142,7 +142,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('q', 'Q', 'F10'), 'quit', navigation.leave, 'quit and print a report', _MAIN, VIEW, hint='quit', leaves=True, hint_in=lambda state: 'back' if state.main.shows_page or state.behind or state.origin.is_chosen else 'quit'),
     *opening(('h', '?', 'F1'), Screen.HELP, 'this help', _NOT_HELP, 'help', name='help', group=VIEW),
     # moving
-    moving(('Up', 'k', 'Alt-k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous process, GPU or line', _LINES, hint='select', is_pointless=lambda state: navigation.has_selection(state) or needs.sleeps(state), hint_in=lambda state: 'other GPU' if navigation.moves_gpus(state) else 'select'),
+    moving(('Up', 'k', 'Alt-k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous process, GPU or line', _LINES, hint='select', is_pointless=lambda state: bool(state.selection.processes) or needs.sleeps(state), hint_in=lambda state: 'other GPU' if navigation.moves_gpus(state) else 'select'),
     moving(('Down', 'j', 'Alt-j'), 'select-next', partial(navigation.move_by_lines, step=1), 'next process, GPU or line', _LINES),
     moving(('Shift-Tab',), 'select-previous', partial(navigation.move_by_lines, step=-1), '', _LINES - _MAIN - _SIGNAL),
     moving(('Tab',), 'select-next', partial(navigation.move_by_lines, step=1), '', _LINES - _MAIN - _SIGNAL),
@@ -164,7 +164,7 @@ BINDINGS: tuple[Binding, ...] = (
     moving(('Ctrl-E', '$'), 'scroll-end', partial(navigation.move_sideways, steps=navigation.MAX_SCROLL), 'end of long lines', _WIDE),
     moving(('Esc',), 'clear', actions.clear, 'clear filter, selection, pause', _PROCESSES, hint='clear', is_pointless=lambda state: not (state.query or state.main.selected_device or tags.tree_tags(state))),
     # processes
-    Binding(('Space',), 'tag', tags.tag, 'tag it, and go to the next', _PROCESSES, PROCESS, hint='tag', needs=(needs.need_taggable,), is_pointless=lambda state: not navigation.has_selection(state)),
+    Binding(('Space',), 'tag', tags.tag, 'tag it, and go to the next', _PROCESSES, PROCESS, hint='tag', needs=(needs.need_taggable,), is_pointless=lambda state: not state.selection.processes),
     Binding(('x',), 'tag-subtree', tags.tag_subtree, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(needs.need_process,)),
     _signal(('Ctrl-C', 'I'), 'interrupt', 'SIGINT', 'interrupt'),
     _signal(('T', 'F9'), 'terminate', 'SIGTERM', 'terminate'),

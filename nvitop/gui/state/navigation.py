@@ -207,11 +207,6 @@ def _to_main(state: AppState) -> AppState:
     return state._replace(screen=Screen.MAIN, behind=())
 
 
-def has_selection(state: AppState) -> bool:
-    """Whether a process or job is selected, so that arrows need no hint."""
-    return bool(state.selection.processes)
-
-
 #: Maximum number of columns that lines can be scrolled by.
 MAX_SCROLL = 1 << 16
 
