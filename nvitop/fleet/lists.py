@@ -42,6 +42,8 @@ class View(NamedTuple):
     order: str
     #: Shown instead of an empty list.
     empty: str
+    #: Rows below the others on a screen, whatever they are sorted by.
+    below: Callable[[Fleet], Sequence[Any]] = lambda _: ()
 
     def value(self, name: str, row: Any) -> Any:
         """Return the value of a column: a list, a text, a number with few digits, or ``None``."""
@@ -132,6 +134,7 @@ VIEWS = {
         lambda fleet: fleet.users,
         'gpus',
         'No users are reported; of exporters, "nvitop exporter" reports them',
+        lambda fleet: fleet.without_users,
     ),
     'jobs': View(
         {
@@ -353,7 +356,7 @@ def _gpu_matches(gpu: FleetGpu, prefix: str, word: str) -> bool:
     if prefix == 'gpu':
         return word in (gpu.label, gpu.label.partition(':')[0])
     if prefix == 'user':
-        return any(is_named(user, word) for user in gpu.users)
+        return word == gpu.no_user or any(is_named(user, word) for user in gpu.users)
     if prefix == 'model':
         return contains(gpu.model, word)
     layers = [owner.layer for owner in gpu.owners]

@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence, cast
 
 from nvitop.basics.text import natural, printable
+from nvitop.exporter.families import UNKNOWN
 from nvitop.fleet.series import INSTANCE, ROW, read_host
 from nvitop.fleet.types import (
     NOT_RESPONDING,
@@ -186,6 +187,7 @@ def _selector(labels: Mapping[str, str], host_labels: Iterable[str]) -> tuple[st
 
 def _add_own(page: _Page, row: Series) -> None:
     labels = row.labels
+    user = '' if labels.get('user') == UNKNOWN else printable(labels.get('user', ''))
     if row.name == 'nvitop_last_collect_success':
         if not row.value:
             page.findings.add(FleetFinding('driver does not respond'))
@@ -208,10 +210,10 @@ def _add_own(page: _Page, row: Series) -> None:
             printable(labels.get('owner_id', '')),
             printable(labels.get('owner_name', '')) or None,
         )
-        owner = FleetOwner(printable(labels.get('user', '')), layer)
+        owner = FleetOwner(user, layer)
         page.words_of(row).owners[owner] = None
-    elif labels.get('user'):
-        uses, user = page.words_of(row).uses, printable(labels['user'])
+    elif user:
+        uses = page.words_of(row).uses
         use = uses.get(user, FleetUse(user))
         is_memory = row.name == 'nvitop_user_gpu_memory_bytes'
         uses[user] = (
@@ -219,7 +221,7 @@ def _add_own(page: _Page, row: Series) -> None:
             if is_memory
             else use._replace(processes=int(row.value))
         )
-    else:
+    elif not labels.get('user'):
         page.series.append(row)
 
 

@@ -154,6 +154,11 @@ class FleetGpu(NamedTuple):
         return tuple(use.user for use in self.uses)
 
     @property
+    def no_user(self) -> str:
+        """Why it has no users: ``'free'``, or ``'unknown'`` if they are not reported; otherwise ``''``."""
+        return '' if self.uses else 'free' if self.is_free else 'unknown' if self.is_used else ''
+
+    @property
     def jobs(self) -> tuple[str, ...]:
         """Jobs, pods and others on it."""
         return tuple(dict.fromkeys(str(owner.layer) for owner in self.owners))
@@ -322,6 +327,17 @@ class Fleet(NamedTuple):
             for gpu in host.gpus
             for use in gpu.uses
         )
+
+    @property
+    def without_users(self) -> list[FleetShare]:
+        """The GPUs of which no users are reported, and those that are free."""
+        shares = _shares(
+            (gpu.no_user, f'user:{gpu.no_user}', host, gpu, FleetUse(''))
+            for host in self.hosts
+            for gpu in host.gpus
+            if gpu.no_user
+        )
+        return sorted(shares, key=lambda share: share.name == 'free')
 
     @property
     def jobs(self) -> list[FleetShare]:

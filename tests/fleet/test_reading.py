@@ -289,6 +289,11 @@ def test_owners_come_from_labels_of_processes_or_pods() -> None:
     process = process_sample(1, username='ann', gpu_memory_bytes=5 << 30)
     sample = Sample(NOW, devices=(device_sample(0),), processes=(process,))
     assert [user.name for user in read_sample(sample, 'own').users] == ['ann']
+    hidden = read_sample(sample._replace(processes=(process._replace(username=None),)), 'own')
+    assert [[row.name for row in rows] for rows in (hidden.users, hidden.without_users)] == [
+        [],
+        ['unknown'],
+    ]
     fleet = read(
         *(own('gpu_up', 1, gpu=gpu) for gpu in '012'),
         own('gpu_owner_info', 1, user='ann', owner_kind='slurm', owner_id='42', owner_name=''),

@@ -89,14 +89,31 @@ def test_fleet_goldens(name: str, state: Callable[[], AppState]) -> None:
     assert_golden(f'fleet-{name}', draw_frame(state(), History()))
 
 
+def test_gpus_without_a_known_user_are_below_the_users_in_any_order() -> None:
+    for keys in ('', 'ogR'):
+        state = screen(40, 120, 40, 'U', *keys)
+        assert [(row.name, row.gpus) for row in listed(state)][6:] == [
+            ('unknown', 56),
+            ('free', 88),
+        ]
+    lines = frame(update_fleet(state, KeyPressed('End'))[0])
+    assert lines[1].startswith('╭─ Users 6 ')
+    assert re.search('free +88 +0% +gpu', lines[10])
+    assert '├─ free · 88 × H100' in lines[11]
+    buf = draw_frame(state, History())
+    assert {style for _, text, style in buf.row(9) if text.isalnum()} == {DIM}
+    hosts, _ = update_fleet(screen(40, 120, 40, 'U', 'End', 'Up'), KeyPressed('Enter'))
+    assert (hosts.query, fleet_of(hosts).sums.gpus) == ('user:unknown', 56)
+
+
 def test_users_and_jobs_are_listed_with_their_gpus_below() -> None:
     lines = frame(screen(40, 100, 30, 'U'))
     assert lines[0].startswith(' fleet › users ')
     assert lines[2].split()[1:7] == ['USER', '▼GPUS', 'HELD', 'UTIL', 'PROCS', 'MEM']
     assert lines[3].split()[1:4] == ['alice', '56', '70%']
     assert ' gpu[0001,0003-0004,0025-0028] ' in lines[3]
-    assert '─ alice · 56 × H100 80GB HBM3 ─' in lines[9]
-    assert [line.split()[1:4] for line in lines[11:18]] == [
+    assert '─ alice · 56 × H100 80GB HBM3 ─' in lines[11]
+    assert [line.split()[1:4] for line in lines[13:20]] == [
         [f'gpu{number:04}', '0-7', 'busy'] for number in (1, 3, 4, 25, 26, 27, 28)
     ]
     lines = frame(screen(40, 100, 26, 'J', 'Down'))  # too many to list each GPU
@@ -178,7 +195,7 @@ def test_narrow_screens_show_what_matters_most() -> None:
     assert re.search(r'\n.*  5 +busy .* too hot ', below)
     below = '\n'.join(frame(screen(40, 80, 24, 'Down', 'Down'))[14:])
     assert ' · from dcgm-exporter ─' in below
-    assert ' slurm 41005 ' in frame(screen(40, 80, 24, 'U'))[11]
+    assert ' slurm 41005 ' in frame(screen(40, 80, 24, 'U'))[13]
     assert frame(screen(40, 40, 12, 'U'))[3].split()[1:4] == ['alice', '56', '70%']
 
 
@@ -358,7 +375,7 @@ def test_search_and_order_of_hosts() -> None:
     heading = next(hit for _, hit in draw_frame(users, History()).hits if hit[0] == 'column')
     clicked, _ = update_fleet(users, MousePressed(0, 1, hit=heading))
     assert heading == ('column', 'user')
-    assert names(clicked) == ['alice', 'bob', 'carol', 'dave', 'erin', 'frank']
+    assert names(clicked) == ['alice', 'bob', 'carol', 'dave', 'erin', 'frank', 'unknown', 'free']
     gpus = listed(screen(40, 120, 30, 'g', 'o', 'u'))
     assert len(gpus) == 312  # one by one
     values = [row.utilization_percent for row in gpus if row.utilization_percent is not None]
@@ -496,8 +513,8 @@ def test_enter_opens_the_host_of_a_problem() -> None:
 
 
 def test_enter_shows_the_hosts_of_the_last_user_and_of_a_job() -> None:
-    users = screen(40, 100, 30, 'U', 'End')
-    name = listed(users)[-1].name
+    users = screen(40, 100, 30, 'U', 'End', 'Up', 'Up')
+    name = selected(users).name
     state, _ = update_fleet(users, KeyPressed('Enter'))
     assert (state.screen, state.query) == (Screen.HOSTS, f'user:"{name}"')
     assert all(name in host.users for host in listed(state))

@@ -7,7 +7,7 @@ from typing import Any, Callable, Sequence
 
 from nvitop.basics.units import GiB
 from nvitop.fleet.lists import names_text, problems_of
-from nvitop.fleet.types import FleetFinding, FleetGpu, FleetHost, worst
+from nvitop.fleet.types import FleetFinding, FleetGpu, FleetHost, FleetShare, worst
 from nvitop.gui.model.format import NOT_AVAILABLE, join_labels
 from nvitop.gui.model.table import Column, Content
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
@@ -188,8 +188,20 @@ def _dim_if_old(text: _Text) -> _Text:
     return dimmed
 
 
+def _dim_without_users(text: _Text) -> _Text:
+    def dimmed(share: FleetShare, width: int) -> Content:
+        content = text(share, width)
+        if share.users:
+            return content
+        return '' if content == NOT_AVAILABLE else ((plain_text(content), DIM),)
+
+    return dimmed
+
+
 def list_columns(name: str) -> list[Column]:
     """Return the columns of a list."""
+    if name == 'users':
+        return [column._replace(text=_dim_without_users(column.text)) for column in _COLUMNS[name]]
     if name not in ('hosts', 'gpus'):
         return [*_COLUMNS[name]]
     first, *columns = _COLUMNS[name]

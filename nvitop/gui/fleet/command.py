@@ -126,7 +126,7 @@ def _report_text(arguments: argparse.Namespace, fleet: Fleet, width: int) -> str
     rows = listed(state)
     if arguments.sort:
         view = VIEWS[arguments.view]
-        rows = sorted_rows(view, view.rows(fleet), arguments.sort)
+        rows = [*sorted_rows(view, view.rows(fleet), arguments.sort), *view.below(fleet)]
     if not width:
         return report_text(state, rows)
     buffer = draw_report(state, rows, max(NARROWEST, min(width, MOST_WIDTH)))

@@ -128,7 +128,8 @@ def _rows(state: AppState, everything: Fleet, matching: Fleet) -> Sequence[Any]:
     # A filter is about hosts and GPUs, not about problems.
     rows = view.rows(everything if screen is Screen.PROBLEMS else matching)
     if list_sort(state, screen) != Sort(view.order):
-        return sorted_lines(state, screen, rows)
+        return [*sorted_lines(state, screen, rows), *view.below(matching)]
+    rows = [*rows, *view.below(matching)]
     has_room = len(rows) <= max(state.height // 2, state.height - _OTHER_ROWS)
     return rows if has_room or screen not in _FOLDS else _FOLDS[screen](rows)
 

@@ -285,6 +285,8 @@ def _title(name: str, rows: Sequence[Any]) -> str:
     title, count = name.capitalize(), len(rows)
     if name == 'hosts':
         count = sum(len(row.members) or 1 for row in rows)
+    elif name == 'users':
+        count = sum(bool(row.users) for row in rows)
     elif name == 'gpus':
         title, count = 'GPUs', sum(len(row.gpus) for row in rows)
     folded = f' in {len(rows):,} rows' if count > len(rows) else ''
