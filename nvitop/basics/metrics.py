@@ -126,6 +126,8 @@ class Metric(NamedTuple):
     graph: str = ''
     #: Name of the metric that is the highest value it can have; ``''`` if there is none.
     maximum: str = ''
+    #: Name of the metric in the other direction, below whose history that of this one hangs.
+    mirrors: str = ''
     #: Whether :meth:`nvitop.Device.as_snapshot` includes it.
     snapshot: bool = False
     #: Whether :class:`nvitop.ResourceMetricCollector` collects it by default.
@@ -281,11 +283,11 @@ METRICS: tuple[Metric, ...] = (
     _metric('max_pcie_link_width', '', 'int', 'static', 'pcie.link.width.max', 'highest number of PCIe lanes of GPU and system', source='nvmlDeviceGetMaxPcieLinkWidth'),
     _metric('pcie_link_down_trained', '', 'bool', 'slow', None, 'whether the PCIe link is slower or narrower than GPU and system support', method='is_pcie_link_down_trained', detail=True),
     _metric('pcie_replays', 'count', 'int', 'shown', None, 'PCIe packets sent again because of transmission errors', method='pcie_replay_counter', counter=True, source='nvmlDeviceGetPcieReplayCounter'),
-    _metric('pcie_tx_throughput', 'KiB/s', 'int', 'shown', None, 'PCIe traffic from the GPU', detail=True, history=True, graph='PCIe TX', snapshot=True),
+    _metric('pcie_tx_throughput', 'KiB/s', 'int', 'shown', None, 'PCIe traffic from the GPU', detail=True, history=True, graph='PCIe TX', mirrors='pcie_rx_throughput', snapshot=True),
     _metric('pcie_rx_throughput', 'KiB/s', 'int', 'shown', None, 'PCIe traffic to the GPU', detail=True, history=True, graph='PCIe RX', snapshot=True),
     _metric('nvlink_link_count', 'count', 'int', 'static', None, 'number of NVLinks', exported='nvlinks', source='NVML_FI_DEV_NVLINK_LINK_COUNT'),
     _metric('nvlink_down_count', 'count', 'int', 'slow', None, 'number of NVLinks that are down or connected to nothing', exported='nvlinks_down', source='NVML_FI_DEV_NVLINK_GET_STATE · nvidia-smi: nvlink --status'),
-    _metric('nvlink_total_tx_throughput', 'KiB/s', 'int', 'shown', None, 'NVLink traffic from the GPU, all links', detail=True, history=True, graph='NVLink TX', begin='begin_nvlink_throughput', exported='nvlink_tx_throughput'),
+    _metric('nvlink_total_tx_throughput', 'KiB/s', 'int', 'shown', None, 'NVLink traffic from the GPU, all links', detail=True, history=True, graph='NVLink TX', mirrors='nvlink_total_rx_throughput', begin='begin_nvlink_throughput', exported='nvlink_tx_throughput'),
     _metric('nvlink_total_rx_throughput', 'KiB/s', 'int', 'shown', None, 'NVLink traffic to the GPU, all links', detail=True, history=True, graph='NVLink RX', begin='begin_nvlink_throughput', exported='nvlink_rx_throughput'),
     # modes
     _metric('display_active', '', 'str', 'slow', 'display_active', 'whether a display is initialized on the GPU', report=True, snapshot=True, source='nvmlDeviceGetDisplayActive'),

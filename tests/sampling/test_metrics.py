@@ -94,8 +94,8 @@ def test_columns_of_each_metric_fit_together() -> None:
             assert metric.tier in ('slow', 'shown'), metric
         if metric.begin:
             assert metric.tier in ('shown', 'extended'), metric
-        if metric.maximum:
-            assert METRICS_BY_NAME[metric.maximum].unit == metric.unit, metric
+        for name in filter(None, (metric.maximum, metric.mirrors)):
+            assert METRICS_BY_NAME[name].unit == metric.unit, metric
 
 
 # The report

@@ -266,6 +266,11 @@ def top_of(metric: Metric, devices: Sequence[DeviceSample]) -> float | None:
     return 100.0 if metric.unit in ('%', '°C') else None
 
 
+def base_of(metric: Metric) -> int:
+    """Return the factor between two units of a metric."""
+    return 1024 if metric.unit == 'KiB/s' else 1000
+
+
 #: Metrics of a GPU whose row has a line for each metric, and further ones on its page.
 _FEW_METRICS = (
     'gpu_utilization',

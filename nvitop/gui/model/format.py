@@ -41,6 +41,15 @@ def format_gib_count(size_bytes: float | None) -> str:
     return '<0.1' if 0 < size_bytes < 0.05 * GiB else f'{size_bytes / GiB:.1f}'
 
 
+def format_gib(size_bytes: float | None) -> str:
+    """Format bytes in GiB, with tenths below 1000 of them: ``68.5 GiB``."""
+    if size_bytes is None or _is_missing(size_bytes):
+        return NOT_AVAILABLE
+    if size_bytes >= 1000 * GiB:
+        return f'{size_bytes / GiB:.0f} GiB'
+    return f'{format_gib_count(size_bytes)} GiB'
+
+
 def format_part(used_bytes: float | None, total_bytes: float | None) -> str:
     """Format used and all bytes in one unit: ``331/2048 GiB``, ``0.7/23.5 GiB``; ``''`` if unknown."""
     if used_bytes is None or total_bytes is None:

@@ -202,12 +202,10 @@ class MetricLine(NamedTuple):
     base: int = 1000
     #: Why parts of the history are missing.
     gap_words: str = ''
-    #: Another form of the value and of the highest possible one.
-    text: tuple[str, str] = ('', '')
     #: Whether the history hangs below that of the line before it, on the same scale.
     is_mirrored: bool = False
-    #: Another form of the highest value in the history.
-    format_peak: Callable[[float], str] | None = None
+    #: The limit that follows the value.
+    limit: float | None = None
 
 
 #: Cells of the title and of the value of a series, minimum and maximum width of its bar, minimum
@@ -240,9 +238,9 @@ def draw_series(
         values = ruler.values(line.key, line.metric, width)
         top = line.top or _common_top(series, number, ruler, width)
         buf.write(area.x, y, clip(line.title, _TITLE - 1), HEADING)
-        now, whole = line.text if line.text[0] else (line.format(line.now), '')
-        if not line.text[0] and line.top and line.top != 100.0 and line.now is not None:
-            now, whole = _of_top(now, line.format(line.top))
+        now, whole = line.format(line.now), ''
+        if line.limit and line.now is not None:
+            now, whole = _of_limit(now, line.format(line.limit))
         room = _VALUE - cell_width(whole)
         x = area.x + _TITLE
         x += buf.write(
@@ -262,8 +260,7 @@ def draw_series(
         if lines > 1 and highest is not None:
             highest = highest if line.now is None else max(highest, line.now)
             x = area.x + _TITLE
-            peak = (line.format_peak or line.format)(highest)
-            buf.write(x, y + 1, clip(f'max {peak}', _VALUE), DIM)
+            buf.write(x, y + 1, clip(f'max {line.format(highest)}', _VALUE), DIM)
         draw_history(buf, graph, values, line.style, bound=top, hangs=line.is_mirrored)
         _write_gap(buf, graph, values, line.gap_words)
 
@@ -287,7 +284,7 @@ def _write_gap(buf: Buffer, graph: Rect, values: Sequence[float | None], words: 
         buf.write(graph.x, graph.bottom - 1, words, DIM)
 
 
-def _of_top(now: str, top: str) -> tuple[str, str]:
-    """Return a value without its unit, and the highest possible one with it."""
-    unit = top.lstrip('0123456789.')
-    return (now[: -len(unit)], f'/{top}') if unit and now.endswith(unit) else (now, f'/{top}')
+def _of_limit(now: str, limit: str) -> tuple[str, str]:
+    """Return a value without its unit, and its limit with it."""
+    unit = limit.lstrip('0123456789.')
+    return (now[: -len(unit)] if unit and now.endswith(unit) else now), f'/{limit}'

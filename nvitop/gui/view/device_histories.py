@@ -8,49 +8,45 @@ from typing import Sequence
 
 from nvitop.basics.metrics import METRICS_BY_NAME, Metric
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.device_columns import is_known, metric_style, top_of, value_of
+from nvitop.gui.model.device_columns import base_of, is_known, metric_style, top_of, value_of
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import Role, Style
 from nvitop.gui.view.charts import MetricLine, Ruler, draw_ruler, draw_series, history_x
 from nvitop.sampling.types import DeviceSample
 
 #: Why a history has gaps, and why that of the utilization of a MIG device is empty.
-_GAP_WORDS = 'measured only while this page is open'
+GAP_WORDS = 'measured only while this page is open'
 _MIG_WORDS = 'the driver does not measure this on MIG devices'
 
 
 def device_line(device: DeviceSample, metric: Metric) -> MetricLine:
     """Return the line of a metric of a device, which has bytes in place of a share of the memory."""
-    gap_words = _GAP_WORDS if metric.tier == 'shown' else ''
+    gap_words = GAP_WORDS if metric.tier == 'shown' else ''
     if device.key.is_mig and not is_known(device, metric.name):
         gap_words = _MIG_WORDS
-    is_sent = metric.name.endswith('_tx_throughput')
+    top, total = top_of(metric, [device]), device.info.memory_total_bytes
     line = MetricLine(
         metric.graph,
         value_of(device, metric.name),
         functools.partial(fmt.format_measured, metric.unit),
         device.key,
         metric.name,
-        Style(Role.SENT) if is_sent else metric_style(metric),
-        top_of(metric, [device]),
-        1024 if metric.unit == 'KiB/s' else 1000,
+        Style(Role.SENT) if metric.mirrors else metric_style(metric),
+        top,
+        base_of(metric),
         gap_words,
-        is_mirrored=is_sent,
+        is_mirrored=bool(metric.mirrors),
+        limit=top if metric.maximum else None,
     )
-    limit, total = (
-        device.info.temperature_slowdown_threshold_celsius,
-        device.info.memory_total_bytes,
-    )
-    if metric.name == 'temperature' and line.now is not None and limit is not None:
-        return line._replace(text=(f'{line.now:.0f}', f'/{limit}°C'))
+    if metric.name == 'temperature':
+        return line._replace(limit=device.info.temperature_slowdown_threshold_celsius)
     if metric.name != 'memory_percent' or total is None:
         return line
-    used, slash, whole = fmt.format_part(device.memory_used_bytes, total).partition('/')
 
-    def format_peak(percent: float) -> str:
-        return f'{fmt.format_part(total * percent / 100.0, total).partition("/")[0]} GiB'
+    def format_used(percent: float | None) -> str:
+        return fmt.format_gib(None if percent is None else total * percent / 100.0)
 
-    return line._replace(text=(used, slash + whole), format_peak=format_peak)
+    return line._replace(format=format_used, limit=top)
 
 
 #: Metrics of devices on other screens, the most important first, and maximum height of their histories.

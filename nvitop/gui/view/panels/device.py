@@ -13,6 +13,7 @@ from nvitop.gui.model.choices import GraphState
 from nvitop.gui.model.device_columns import (
     LINE_FACTS,
     MEMORY,
+    base_of,
     columns_of,
     device_widths,
     facts_of,
@@ -178,7 +179,7 @@ def _common_top(
     if top is not None:
         return top
     highest = [ruler.highest(device.key, metric.name, width) for device in devices]
-    return round_top(highest, base=1024 if metric.unit == 'KiB/s' else 1000)
+    return round_top(highest, base=base_of(metric))
 
 
 def _draw_row(buf: Buffer, area: Rect, table: _DeviceTable, row: GpuRow, view: DeviceView) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Iterator
 
 from nvitop.basics.metrics import METRICS_BY_NAME
-from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import PROCESS_TRAFFIC
 from nvitop.gui.model.columns import owner_text
@@ -17,7 +16,7 @@ from nvitop.gui.render.theme import Role, Style
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.view.charts import MetricLine, draw_ruler, draw_series, history_x, ruler_of
-from nvitop.gui.view.device_histories import device_line
+from nvitop.gui.view.device_histories import GAP_WORDS, device_line
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.text import draw_facts
 from nvitop.sampling.history import History
@@ -27,8 +26,6 @@ from nvitop.sampling.types import DeviceSample, ProcessKey, ProcessSample
 _DEVICE_METRICS = (PROCESS_TRAFFIC, 'power_usage', 'sm_clock')
 #: Cells of the labels of facts; maximum number of lines of the command, and of a metric.
 _LABEL, _COMMAND_LINES, _MOST_LINES = 12, 4, 6
-#: Why metrics that are measured only while the screen shows them have no earlier values.
-_WHY_GAP = 'measured only while this page is open'
 #: Maximum width of the name of the GPU in the title.
 _NAME_WIDTH = 24
 _UTILIZATION, _MEMORY, _OTHER = Style(Role.UTILIZATION), Style(Role.MEMORY), Style(Role.OTHER)
@@ -105,16 +102,19 @@ def _series(
     memory = device.info.memory_total_bytes if device is not None else None
     sm, cpu = now.gpu_sm_utilization_percent, now.cpu_percent
     yield MetricLine('SM', sm, fmt.format_share, key, 'gpu_sm_utilization', _UTILIZATION, 100.0)
-    yield MetricLine('MEM', now.gpu_memory_bytes, _gib, key, 'gpu_memory', _MEMORY, memory)
+    used = now.gpu_memory_bytes
+    yield MetricLine('MEM', used, fmt.format_gib, key, 'gpu_memory', _MEMORY, memory, limit=memory)
     metric, title = 'cpu_percent', 'CPU'
     if now.tree_cpu_percent is not None:
         cpu, metric, title = now.tree_cpu_percent, 'tree_cpu', 'CPU+CHILD'
     yield MetricLine(title, cpu, _whole_percent, key, metric, _UTILIZATION)
     used, total = now.host_memory_bytes, host.memory_total_bytes
-    yield MetricLine('HOST MEM', used, _gib, key, 'host_memory', _MEMORY, total, 1024)
+    yield MetricLine(
+        'HOST MEM', used, fmt.format_gib, key, 'host_memory', _MEMORY, total, 1024, limit=total
+    )
     read = now.disk_read_kib_per_s
     yield MetricLine(
-        'DISK READ', read, fmt.format_rate, key, 'disk_read', _OTHER, None, 1024, _WHY_GAP
+        'DISK READ', read, fmt.format_rate, key, 'disk_read', _OTHER, None, 1024, GAP_WORDS
     )
     # Those of the whole GPU if a MIG device does not have them.
     whole = [
@@ -125,14 +125,6 @@ def _series(
         known = [part for part in whole if value_of(part, name) is not None]
         for part in (known or whole)[:1]:
             yield device_line(part, METRICS_BY_NAME[name])._replace(style=_OTHER)
-
-
-def _gib(size_bytes: float | None) -> str:
-    if size_bytes is None:
-        return fmt.NOT_AVAILABLE
-    if size_bytes >= 1000 * GiB:
-        return f'{size_bytes / GiB:.0f} GiB'
-    return f'{fmt.format_gib_count(size_bytes)} GiB'
 
 
 def _whole_percent(value: float | None) -> str:
