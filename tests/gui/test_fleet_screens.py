@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
 import threading
 import time
@@ -399,6 +400,15 @@ def test_keys_of_the_configuration_file_apply() -> None:
     assert rebind({'quit': []}, FLEET_KEYS)[0] is FLEET_KEYS
     # Keys of the fleet's own screens are not among those of the monitor.
     assert not [each.name for each in USUAL.bindings if not each.screens <= ALL_SCREENS]
+
+
+def test_saved_choices_apply_and_a_host_page_saves_its_own(tmp_path: pathlib.Path) -> None:
+    config = tmp_path / 'config.toml'
+    config.write_text('theme = "light"\n')
+    (tmp_path / 'saved.toml').write_text('theme = "mono"\n')
+    arguments = command.make_parser().parse(['--demo', '--config', str(config), '--no-hints'])
+    options = command._options(arguments)
+    assert (options.theme, options.hints, options.config_path) == ('mono', False, str(config))
 
 
 class CountingSource(DemoSource):

@@ -10,10 +10,9 @@ import time
 from typing import TYPE_CHECKING, Callable
 
 from nvitop.basics.text import counted, printable
-from nvitop.console.config import read_config
 from nvitop.console.lifecycle import CommandFailure, collect_garbage_rarely
 from nvitop.console.messages import stdout_has_utf8, stdout_height
-from nvitop.console.options import Options, merge, parse_environment
+from nvitop.console.options import Invocation, Options
 from nvitop.fleet import command
 from nvitop.fleet.client import INTERVAL
 from nvitop.fleet.command import make_parser, make_source
@@ -30,7 +29,7 @@ from nvitop.gui.model.table import NARROWEST
 from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
 from nvitop.gui.render.ansi import color_depth, to_ansi, to_ascii
 from nvitop.gui.render.theme import resolve_theme, theme_named
-from nvitop.gui.settings import choices
+from nvitop.gui.settings import read_options
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import FleetArrived, FleetFailed, OpenHost, Resized, SampleArrived
 from nvitop.gui.state.navigation import open_screen
@@ -106,11 +105,11 @@ def main(arguments: list[str]) -> int:
 
 
 def _options(arguments: argparse.Namespace) -> Options:
-    config = read_config(arguments.config, choices())
     appearance = {
         name: value for name, value in vars(arguments).items() if name in command.APPEARANCE
     }
-    return merge(config.layer, parse_environment(os.environ)[0], appearance)
+    # Problems of the configuration file are about the monitor.
+    return read_options(Invocation(appearance, arguments.config), [])
 
 
 def _report_text(arguments: argparse.Namespace, fleet: Fleet, width: int) -> str:
