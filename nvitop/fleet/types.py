@@ -141,7 +141,8 @@ class FleetGpu(NamedTuple):
     @property
     def word(self) -> str:
         """Its state as on all screens."""
-        return 'not responding' if self.state == 'timed out' else self.state
+        words = {'timed out': 'not responding', 'error': 'failing'}
+        return words.get(self.state, self.state)
 
     @property
     def memory_percent(self) -> float | None:

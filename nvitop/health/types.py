@@ -54,7 +54,7 @@ class Label(NamedTuple):
 KINDS: dict[str, Label] = {
     'missing': Label('missing', 'missing'),
     'lost': Label('lost', 'lost'),
-    'not_responding': Label('hung', 'not responding'),
+    'not_responding': Label('not resp', 'not responding'),
     'failing': Label('failing', 'failing'),
     'xid': Label('Xid', 'with Xid errors'),
     'nvswitch': Label('NVSwitch', 'with NVSwitch errors'),
@@ -80,7 +80,7 @@ KINDS: dict[str, Label] = {
     'inforom': Label('inforom', 'with a corrupt inforom'),
     'implausible': Label('implausible', 'with implausible values'),
     'unreadable': Label('unreadable', 'with unreadable values'),
-    'not_permitted': Label('denied', 'not permitted'),
+    'not_permitted': Label('not perm', 'not permitted'),
     'thermal_cap': Label('temp limit', 'at its temperature limit'),
     'power_cap': Label('power limit', 'at its power limit'),
 }

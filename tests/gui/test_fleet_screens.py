@@ -12,6 +12,7 @@ import pytest
 
 from nvitop.console.options import Options
 from nvitop.fleet.demo import DemoSource
+from nvitop.fleet.reading import host_of_sample
 from nvitop.fleet.source import HostSource, period
 from nvitop.fleet.types import NOT_RESPONDING, Fleet, FleetError, FleetHost
 from nvitop.gui.fleet import command
@@ -20,6 +21,7 @@ from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS
 from nvitop.gui.fleet.state import fleet_of, listed, selected, update_fleet
 from nvitop.gui.model.choices import Screen, ViewState
+from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.monitor import first_state
 from nvitop.gui.render.theme import DIM, Role
 from nvitop.gui.state.app_state import AppState
@@ -36,8 +38,9 @@ from nvitop.gui.state.keymap import rebind
 from nvitop.gui.state.lists import list_sort
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
+from nvitop.health import findings
 from nvitop.sampling.history import History
-from nvitop.sampling.types import Demand, HostSample, Sample
+from nvitop.sampling.types import Demand, DeviceStatus, HostSample, Sample
 from tests.fleet.session import Session
 from tests.gui.driving import texts
 from tests.gui.goldens import assert_golden
@@ -215,6 +218,15 @@ def test_state_of_a_broken_gpu_is_red_and_no_problem_again() -> None:
         assert buf.lines()[y].count(words) == 1
         assert 'N/A' in buf.lines()[y]
         assert [style.role for _, text, style in buf.row(y) if text == words] == [Role.ERROR]
+
+
+@pytest.mark.parametrize('status', ['lost', 'timed out', 'error', 'not permitted'])
+def test_a_gpu_has_the_same_words_in_the_fleet_and_on_one_machine(status: DeviceStatus) -> None:
+    sample = DemoSource(1, lambda: NOW).sample(FleetHost('gpu0001'))
+    sample = sample._replace(devices=(sample.devices[0]._replace(status=status),))
+    (gpu,) = host_of_sample('gpu0001', sample, 0.0).gpus
+    (row,) = device_rows(sample, findings(sample))
+    assert gpu.word.startswith(row.word)
 
 
 def test_a_host_has_its_keys_below_and_no_name_without_a_user() -> None:

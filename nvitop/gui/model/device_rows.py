@@ -75,9 +75,7 @@ class GpuRow(NamedTuple):
     def word(self) -> str:
         """What the device is doing: ``'free'``, ``'held 1h'``; ``'unknown'``."""
         word, seconds = self.state
-        if word == 'not permitted':
-            return 'denied'  # the reason has the words
-        if self.device.is_failing and self.finding is not None:
+        if self.device.is_silent and self.finding is not None:
             return self.finding.mark
         if self.is_claimed:
             return 'claimed'
