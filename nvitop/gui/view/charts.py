@@ -222,12 +222,18 @@ def _bar_width(width: int) -> int:
 
 
 def draw_series(
-    buf: Buffer, area: Rect, series: Sequence[MetricLine], lines: int, ruler: Ruler
+    buf: Buffer, area: Rect, series: Sequence[MetricLine], most: int, ruler: Ruler
 ) -> None:
-    """Draw series one below the other, each with this number of lines, as many as fit."""
+    """Draw series one below the other, as many as fit, each with at most this number of lines.
+
+    All have the same number, and the first ones those that are left.
+    """
     left, bar = history_x(area.width), _bar_width(area.width)
+    least = max(1, min(most, area.height // max(1, len(series))))
+    higher = area.height - least * len(series) if least < most else 0
+    y = area.y
     for number, line in enumerate(series):
-        y = area.y + number * lines
+        lines = least + (number < higher)
         if y + lines > area.bottom:
             break
         width = area.width - left
@@ -263,6 +269,7 @@ def draw_series(
             buf.write(x, y + 1, clip(f'max {line.format(highest)}', _VALUE), DIM)
         draw_history(buf, graph, values, line.style, bound=top, hangs=line.is_mirrored)
         _write_gap(buf, graph, values, line.gap_words)
+        y += lines
 
 
 def _common_top(series: Sequence[MetricLine], number: int, ruler: Ruler, width: int) -> float:

@@ -66,7 +66,6 @@ def draw_histories(buf: Buffer, area: Rect, devices: Sequence[DeviceSample], rul
             if line.now is not None or ruler.highest(line.key, line.metric, area.width) is not None:
                 series.append(line._replace(title=f'{title}{line.title}'))
     left = history_x(area.width)
-    lines = min(_MOST_LINES, (area.height - 1) // max(1, len(series)))
-    if lines > 0 and series:
+    if 0 < len(series) < area.height:
         draw_ruler(buf, Rect(area.x + left, area.y, area.width - left, 1), ruler)
-        draw_series(buf, area.inset(0, 1, 0, 0), series, lines, ruler)
+        draw_series(buf, area.inset(0, 1, 0, 0), series, _MOST_LINES, ruler)

@@ -60,13 +60,7 @@ def draw_process(buf: Buffer, state: AppState, layout: ListLayout, history: Hist
         ruler = ruler_of(state, history)
         left = history_x(area.width)
         draw_ruler(buf, Rect(area.x + left, y, area.width - left, 1), ruler)
-        lines = max(1, min(_MOST_LINES, (area.height - 1) // len(series)))
-        # The first ones have the lines that are left.
-        spare = area.height - 1 - lines * len(series)
-        taller = max(0, spare) if lines < _MOST_LINES else 0
-        upper, lower = area.inset(0, 1, 0, 0).split_top(taller * (lines + 1))
-        draw_series(buf, upper, series[:taller], lines + 1, ruler)
-        draw_series(buf, lower, series[taller:], lines, ruler)
+        draw_series(buf, area.inset(0, 1, 0, 0), series, _MOST_LINES, ruler)
 
 
 def _facts(process: ProcessSample, width: int) -> list[tuple[str, str]]:
