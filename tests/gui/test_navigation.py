@@ -466,16 +466,18 @@ def test_page_of_a_gpu_shows_all_its_metrics_and_facts() -> None:
     assert {*DETAILS, *FACT_METRICS} <= {*demand_of(page).shown_metrics}
     text = text_of(page)
     assert re.search(f'UUID +{EIGHT.devices[3].info.uuid} ', text)
-    assert re.search('PROBLEM +none +│', text)
+    assert re.search('PROBLEM +none +ECC ERRORS ', text)
     for title in ('UTIL', 'MEM', 'POWER', 'TEMP', 'SM CLOCK', 'PCIe RX', 'PCIe TX', 'NVLink TX'):
         assert f'│  {title} ' in text
     for width, height in ((80, 24), (100, 30), (140, 60)):
         small = after(page, Resized(width, height))
         assert re.findall(' (PCIe|NVLink) RX .* up to ', text_of(small)) == ['PCIe', 'NVLink']
         panel = layout_of(small)
-        assert panel.facts > 3
+        assert (panel.hidden_facts > 0) == (width == 80)
         assert panel.host >= 1
         assert panel.listed >= 2
+        # On a low screen, what is sent yields to facts.
+        assert (' NVLink TX ' in text_of(small)) == (height > 24)
     devices = list(EIGHT.devices)
     devices[3] = devices[3]._replace(
         remapped_rows_pending=True,
@@ -485,15 +487,35 @@ def test_page_of_a_gpu_shows_all_its_metrics_and_facts() -> None:
     page_of_wrong = arrived(page, EIGHT._replace(devices=tuple(devices), sequence=9))
     for height in range(12, 30):  # what is wrong is on a low page too
         low = text_of(after(page_of_wrong, Resized(80, height)))
-        assert ('PROBLEM ' in low) != (' STATE ' in low)
+        assert 'PROBLEM ' in low or ' STATE ' in low
     wrong = text_of(page_of_wrong)
     assert re.search('PROBLEM +pending row remapping.* is not affected', wrong, re.DOTALL)
+    assert 'more problem' not in wrong
     assert '3! · busy · alice · ' in wrong
     assert re.findall(' (PCIe|NVLink) RX .* up to ', wrong) == ['NVLink']
     following = pressed(page, 'Tab')
     assert following.page_devices[0].device.key == EIGHT.devices[4].key
     back = pressed(page, 'Esc')
     assert (back.main.shows_page, back.main.selected_device) == (False, EIGHT.devices[3].key)
+
+
+def test_facts_that_do_not_fit_scroll_unless_a_process_is_selected() -> None:
+    page = pressed(state_on('h100x8', 80, 24), '3', 'Enter')
+
+    def shown(state: AppState) -> tuple[str, bool]:
+        (count,) = re.findall(r'─ (\d+-\d+ of \d+) ─┤', text_of(state))
+        return count, 'BOARD' in text_of(state)
+
+    assert shown(page) == ('1-6 of 15', False)
+    down = pressed(page, 'PageDown')
+    assert shown(down) == ('6-11 of 15', False)
+    end = pressed(down, 'PageDown', 'PageDown')
+    assert shown(end) == ('10-15 of 15', True)
+    assert press(end, 'PageDown')[1] == (RingBell(),)
+    assert shown(pressed(end, 'PageUp')) == ('5-10 of 15', False)
+    assert shown(pressed(end, 'Tab')) == ('1-6 of 15', False)
+    assert shown(pressed(page, 'Down', 'PageDown')) == ('1-6 of 15', False)
+    assert 'of 15' not in text_of(after(end, Resized(120, 40)))
 
 
 def test_arrows_move_among_gpus_while_one_is_selected_and_then_among_its_processes() -> None:

@@ -146,12 +146,47 @@ def test_page_of_a_mig_device_says_that_its_utilization_is_not_measured() -> Non
     assert 'BUS ID' not in text
 
 
-def test_page_of_a_lost_gpu_has_one_note_that_its_processes_are_unknown() -> None:
+def test_page_of_a_lost_gpu_has_what_is_known_of_it_and_one_note_about_its_processes() -> None:
     text = '\n'.join(lines_on('lost', 120, 40, '1', 'Enter'))
+    assert '╭─ H100 80GB HBM3 · driver ' in text
+    assert re.search(
+        r'PROBLEM +lost · Reboot.*\n.* UUID +GPU-1 .*\n.* BUS ID +00000000:0F:00.0 ', text
+    )
+    assert 'N/A' not in text
     assert re.search('│  The processes of GPU 1 cannot be read +│', text)
     assert re.search('on GPU 1 ─+ unreadable ─', text)
     assert text.count('unreadable') == 1
     assert 'unreadable' not in '\n'.join(lines_on('lost', 120, 40, '0', 'Enter'))
+
+
+def test_page_of_a_gpu_with_mig_devices_has_its_facts_and_their_names() -> None:
+    text = '\n'.join(lines_on('mig', 120, 40, '0', 'Enter'))
+    devices = SAMPLES['mig'].devices
+    assert f'UUID        {devices[0].info.uuid} ' in text
+    for part in devices[1:]:
+        if part.key.physical_index == 0:
+            name = f'{part.info.mig_profile} {part.info.uuid}'
+            assert f'  {part.key.label}         {name} ' in text
+
+
+def test_each_problem_has_its_advice_and_its_severity_on_the_page_of_a_gpu() -> None:
+    broken = gpu(
+        5,
+        'NVIDIA H100',
+        total_volatile_uncorrected_ecc_errors=3,
+        remapped_rows_failure=True,
+        nvlink_down_count=2,
+    )
+    state = pressed(state_on(machine(broken), 120, 40), '5', 'Enter')
+    (row,) = state.page_devices
+    assert len(row.problems) > 1
+    labels = [line for line in lines_of(state) if ' PROBLEM ' in line]
+    assert [words.words in line for words, line in zip(row.problems, labels)] == [True] * len(
+        labels
+    )
+    assert len(labels) == len(row.problems)
+    assert 'more' not in ' '.join(labels)
+    assert ' NVLinks 16 of 18 up ' in text_of(state)
 
 
 @pytest.mark.parametrize('full', [False, True])

@@ -107,5 +107,7 @@ class MainState(NamedTuple):
     selected_device: DeviceKey | None = None
     #: Whether its page is shown: this device only, with its details.
     shows_page: bool = False
+    #: Lines of facts above the first one on this page, if not all fit.
+    facts_y: int = 0
     tagged: frozenset[ProcessKey] = frozenset()
     graphs: GraphState = GraphState()

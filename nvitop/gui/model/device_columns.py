@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, Mapping, Sequence
+from typing import Callable, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 from nvitop.basics.metrics import METRICS_BY_NAME, Metric
 from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.table import Column, content_width
-from nvitop.gui.render.theme import DIM, OWN, PLAIN, Pieces, Role, Style
-from nvitop.gui.render.width import cell_width, clip, safe
+from nvitop.gui.render.theme import DIM, HEADING, OWN, PLAIN, Pieces, Role, Style
+from nvitop.gui.render.width import cell_width, clip, safe, wrap
 from nvitop.sampling.types import DeviceSample
 
 _UTILIZATION, MEMORY, _TRACK = Style(Role.UTILIZATION), Style(Role.MEMORY), Style(Role.TRACK)
@@ -302,12 +302,6 @@ def metrics_of(device: DeviceSample, *, is_page: bool) -> tuple[Metric, ...]:
     )
 
 
-def facts_of(device: DeviceSample) -> list[tuple[str, str]]:
-    """Return the labels and texts of the facts on the page of a device; MIG devices have few of them."""
-    texts = [(label, text_of(device)) for label, text_of in FACTS]
-    return [fact for fact in texts if not device.key.is_mig or fact[1] != fmt.NOT_AVAILABLE]
-
-
 def _listed(*parts: tuple[str, object]) -> str:
     """Return the known values, each after its words: ``slowdown 89°C, shutdown 92°C``."""
     known = [f'{words} {safe(str(value))}'.strip() for words, value in parts if value is not None]
@@ -329,14 +323,12 @@ def _all_links(device: DeviceSample) -> str:
     info = device.info
     now = fmt.format_pcie_link(device.pcie_link_generation, device.pcie_link_width)
     most = fmt.format_pcie_link(info.max_pcie_link_generation, info.max_pcie_link_width)
-    if most not in (now, fmt.NOT_AVAILABLE):
+    if fmt.NOT_AVAILABLE not in (now, most) and most != now:
         now += f' of {most}'
     links, down = info.nvlink_link_count, device.nvlink_down_count
-    nvlinks = f'{links} NVLinks' if links else None
+    nvlinks = f'NVLinks {links - down} of {links} up' if links and down else f'{links} NVLinks'
     return _listed(
-        ('PCIe', None if now == fmt.NOT_AVAILABLE else now),
-        ('', nvlinks),
-        ('NVLinks down:', down or None),
+        ('PCIe', None if now == fmt.NOT_AVAILABLE else now), ('', nvlinks if links else None)
     )
 
 
@@ -387,11 +379,21 @@ FACT_METRICS: tuple[str, ...] = (
     'retired_pages_double_bit_ecc',
 )
 
-#: Labels, and the texts of a device, the most important ones first. A short screen shows only these.
+#: Labels, and the texts of a device, the most important ones first: a low screen scrolls to the others.
 FACTS: tuple[tuple[str, Callable[[DeviceSample], str]], ...] = (
+    (
+        'ECC ERRORS',
+        _metrics(
+            ('uncorrected', 'total_volatile_uncorrected_ecc_errors'),
+            ('ever', 'total_aggregate_uncorrected_ecc_errors'),
+            ('corrected', 'total_volatile_corrected_ecc_errors'),
+        ),
+    ),
+    ('REPAIRS', _repairs),
+    ('CLOCK LIMIT', lambda device: fmt.format_reasons(device.clock_event_reasons)),
+    ('LINK', _all_links),
     ('UUID', _metrics(('', 'uuid'))),
     ('BUS ID', _metrics(('', 'bus_id'), ('NUMA node', 'numa_node'))),
-    ('LINK', _all_links),
     ('POWER', _power_limits),
     (
         'TEMP',
@@ -402,18 +404,48 @@ FACTS: tuple[tuple[str, Callable[[DeviceSample], str]], ...] = (
     ),
     ('MEM TEMP', _memory_temperature),
     ('MEM CLOCK', _metrics(('', 'memory_clock'), ('limit', 'max_memory_clock'))),
-    ('CLOCK LIMIT', lambda device: fmt.format_reasons(device.clock_event_reasons)),
-    (
-        'ECC ERRORS',
-        _metrics(
-            ('uncorrected', 'total_volatile_uncorrected_ecc_errors'),
-            ('ever', 'total_aggregate_uncorrected_ecc_errors'),
-            ('corrected', 'total_volatile_corrected_ecc_errors'),
-        ),
-    ),
-    ('REPAIRS', _repairs),
     ('ENERGY', lambda device: fmt.format_energy(device.total_energy_joules)),
     ('CODECS', _metrics(('encoder', 'encoder_utilization'), ('decoder', 'decoder_utilization'))),
     ('MODES', _modes),
     ('BOARD', _metrics(('serial', 'serial'), ('VBIOS', 'vbios_version'))),
 )
+
+
+#: Cells of the label of a fact; minimum width inside the panel for one, two and three facts in a line.
+_FACT_LABEL, _FACT_COLUMNS = 12, (0, 91, 162)
+#: Labels and texts next to each other, each with its place in the panel.
+FactLine = List[Tuple[int, str, Style]]
+
+
+def fact_lines(rows: Sequence[GpuRow], width: int) -> list[FactLine]:
+    """Return what is wrong with a GPU, then facts about it and its MIG devices; short ones share lines."""
+    count = sum(width >= least for least in _FACT_COLUMNS)
+    cell = width // count
+    lines: list[FactLine] = []
+    last: FactLine = []  # the last line with a short fact
+    for label, text, style in _facts(rows):
+        is_short = cell_width(text) < cell - _FACT_LABEL
+        x = cell * len(last) // 2
+        if is_short and 0 < x < cell * count:
+            last += [(x, label, HEADING), (x + _FACT_LABEL, text, style)]
+            continue
+        for part in wrap(text, max(2, width - _FACT_LABEL)):
+            lines.append([(0, label, HEADING), (_FACT_LABEL, part, style)])
+            label = ''
+        if is_short:
+            last = lines[-1]
+    return lines
+
+
+def _facts(rows: Sequence[GpuRow]) -> Iterator[tuple[str, str, Style]]:
+    row, *parts = rows
+    for text, style in row.troubles or (('none', PLAIN),):
+        yield 'PROBLEM', text, style
+    has_few = row.device.key.is_mig or row.device.status != 'ok'
+    for label, text_of in FACTS:
+        text = text_of(row.device)
+        if text != fmt.NOT_AVAILABLE or not has_few:
+            yield label, text, PLAIN
+    for part in parts:
+        uuid = safe(part.device.info.uuid or fmt.NOT_AVAILABLE)
+        yield part.device.key.label, f'{part.name} {uuid}', PLAIN

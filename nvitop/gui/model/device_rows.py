@@ -19,6 +19,7 @@ from nvitop.health import (
     device_states,
     findings,
     holders,
+    importance,
     is_wrong,
     worst_findings,
 )
@@ -58,8 +59,8 @@ class GpuRow(NamedTuple):
     is_last: bool = False
     #: Whether this is a free MIG device, and others of its GPU instance use the memory that they share.
     is_others_memory: bool = False
-    #: The number of less severe problems.
-    more_problems: int = 0
+    #: What is wrong with the device, the most severe first.
+    problems: tuple[Finding, ...] = ()
 
     @property
     def is_wrong(self) -> bool:
@@ -101,7 +102,7 @@ class GpuRow(NamedTuple):
     def mark_style(self) -> Style:
         if self.finding is None or not is_wrong(self.finding):
             return ERROR if self.device.is_failing else PLAIN
-        return {'critical': ERROR, 'warning': WARNING}.get(self.finding.severity, PLAIN)
+        return _style_of(self.finding)
 
     @property
     def problem_forms(self) -> tuple[str, ...]:
@@ -111,9 +112,9 @@ class GpuRow(NamedTuple):
         """
         if self.finding is None:
             return self.held_forms
-        words, count = safe(self.finding.words), self.more_problems
+        words, count = safe(self.finding.words), len(self.problems) - 1
         whole = safe(self.finding.text) if is_wrong(self.finding) else words
-        if not count:
+        if count < 1:
             return (whole, words)
         more = f' · {counted(count, "more problem")}'
         return (whole + more, words + more, f'{words} · {count} more', words)
@@ -135,16 +136,26 @@ class GpuRow(NamedTuple):
         return '' if self.finding is None else safe(self.finding.action)
 
     @property
-    def trouble(self) -> str:
-        """What is wrong and what to do about it, or who holds the memory; ``''`` if nothing."""
-        return ' · '.join(filter(None, (*self.problem_forms[:1], self.advice)))
+    def troubles(self) -> tuple[tuple[str, Style], ...]:
+        """Each problem and what to do about it; without one, what limits it or who holds its memory."""
+        if not self.problems and self.problem_forms:
+            texts = filter(None, (self.problem_forms[0], self.advice))
+            return ((' · '.join(texts), self.problem_style),)
+        return tuple(
+            (safe(' · '.join(filter(None, (each.text, each.action)))), _style_of(each))
+            for each in self.problems
+        )
+
+
+def _style_of(finding: Finding) -> Style:
+    return {'critical': ERROR, 'warning': WARNING}.get(finding.severity, PLAIN)
 
 
 def device_rows(sample: Sample, known: Iterable[Finding] | None = None) -> tuple[GpuRow, ...]:
     """Return the rows of all devices of a sample; ``known`` are its findings, if they are known."""
     known = tuple(findings(sample) if known is None else known)
     worst = worst_findings(known)
-    problems = Counter(finding.device for finding in known if is_wrong(finding))
+    problems = sorted(filter(is_wrong, known), key=importance)
     states = device_states(sample)
     busy = {key for key, state in states.items() if state.word == 'busy'}
     users = _users_by_device(sample, busy)
@@ -167,7 +178,7 @@ def device_rows(sample: Sample, known: Iterable[Finding] | None = None) -> tuple
             and key.is_mig
             and device.info.gpu_instance_id is not None
             and instances.count(_instance(device)) > 1,
-            more_problems=max(0, problems[key] - 1),
+            problems=tuple(finding for finding in problems if finding.device == key),
         )
         if key in users:
             row = _with_user(row, users[key], sample.host.username)

@@ -6,11 +6,11 @@ from __future__ import annotations
 import itertools
 from typing import Literal, Mapping, NamedTuple, Sequence
 
+from nvitop.basics.metrics import Metric
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.device_columns import facts_of, metrics_of
+from nvitop.gui.model.device_columns import FactLine, fact_lines, metrics_of
 from nvitop.gui.model.device_rows import Folded, GpuRow, fold_free
 from nvitop.gui.model.table import CLASSIC, NARROWEST, inside
-from nvitop.gui.render.width import wrap
 
 #: Minimum height of the main screen.
 LOWEST = 6
@@ -21,19 +21,16 @@ _FULL_FRAME = 4
 #: Minimum height of a screen with a panel of devices.
 _WITH_DEVICES = 9
 #: Minimum share of the screen for processes, and lines of them before rows of GPUs grow and before
-#: the host has histories; minimum number of lines of them on the page of a GPU.
-_SHARE, _FEWEST, _ENOUGH, _FEWEST_ON_PAGE = 3, 8, 16, 2
+#: the host has histories; minimum number of lines of them, and of facts, on the page of a GPU.
+_SHARE, _FEWEST, _ENOUGH, _FEWEST_ON_PAGE, _FEWEST_FACTS = 3, 8, 16, 2, 3
 #: Maximum number of lines of a GPU, or of a metric if a single GPU has a line for each; of a GPU with
 #: MIG devices, which have the users and the memory; of a MIG device, once all GPUs have theirs.
-_MOST_LINES, _MOST_DIVIDED_LINES, _MOST_MIG_LINES = 6, 3, 2
+MOST_LINES, _MOST_DIVIDED_LINES, _MOST_MIG_LINES = 6, 3, 2
 #: Rows of the host if there is room: its line, and the histories of its CPU and memory; those with a
 #: ruler of its own, below devices without one.
 _HOST_ROWS, _HOST_ROWS_WITH_RULER = 3, (4, 6)
 #: Minimum width of the screen for histories of devices.
 _WITH_HISTORIES = 55
-#: Minimum width of a column of facts on the page of a GPU, and cells of the label of each.
-FACT_WIDTH, FACT_LABEL = 54, 12
-
 
 #: A table of rows, or that of nvidia-smi; a line for each metric of the only GPU; or a sentence,
 #: because there is no GPU or the only one is asleep.
@@ -48,16 +45,26 @@ class MainLayout(NamedTuple):
     processes: int = 0
     #: The rows of the device panel, those that share one last.
     folded: Folded = Folded(())
-    #: Number of lines of each metric, or of a GPU as in `lines_of`.
+    #: Minimum number of lines of each metric, or of a GPU as in `lines_of`.
     lines: int = 1
+    #: Whether the first metrics have one more line.
+    is_uneven: bool = False
     #: What the device panel shows.
     form: DeviceForm = 'rows'
-    #: Rows of facts about the only device, on its page.
-    facts: int = 0
+    #: The metrics of the only device that have lines.
+    metrics: tuple[Metric, ...] = ()
+    #: The lines of facts about the device of a page, and the rows for them with their title.
+    facts: tuple[FactLine, ...] = ()
+    fact_rows: int = 0
 
     @property
     def listed(self) -> int:
         return max(0, self.processes - PROCESS_FRAME)
+
+    @property
+    def hidden_facts(self) -> int:
+        """The number of lines of facts that the page scrolls to."""
+        return len(self.facts) - (self.fact_rows - 1) if self.fact_rows else 0
 
 
 def main_layout(
@@ -78,13 +85,18 @@ def main_layout(
     fewest = max(PROCESS_FRAME + 1, height // _SHARE)
     if is_page:  # it is about the metrics of the GPU
         fewest = PROCESS_FRAME + _FEWEST_ON_PAGE
-    choices = _device_choices(rows, view, width, room - fewest, is_page=is_page)
+    choices_of = _page_choices if is_page else _device_choices
+    choices = choices_of(rows, view, width, room - fewest)
     form = choices[0].form
     some, enough = min(PROCESS_FRAME + _FEWEST, height // 2), PROCESS_FRAME + _ENOUGH
     if is_page or form == 'sentence':  # there are few processes
         some = enough = fewest
     panels = {
-        'devices': [(3 if number else 0, each.devices) for number, each in enumerate(choices)],
+        # One more line of some metrics is less than the histories of the host.
+        'devices': [
+            (26 if each.is_uneven else 3 if number else 0, each.devices)
+            for number, each in enumerate(choices)
+        ],
         'processes': [(0, fewest), (2, some), *((20, size) for size in range(fewest, enough + 1))],
     }
     if view.show_host:
@@ -97,25 +109,44 @@ def main_layout(
     return chosen._replace(host=host, processes=room - devices - host)
 
 
+def _page_choices(
+    rows: Sequence[GpuRow], view: ViewState, width: int, most: int
+) -> list[MainLayout]:
+    """Return what the page of a GPU can show above its facts, first with some of them, then with all."""
+    facts = tuple(fact_lines(rows, inside(width).width))  # after their title
+    sizes = range(1 + min(_FEWEST_FACTS, len(facts)), len(facts) + 2)
+    view = view._replace(mode='auto')  # the page has one layout
+    if most - sizes[0] <= DEVICE_FRAME:
+        return _device_choices(rows, view, width, most, is_page=True)
+    least, *others = _device_choices(rows, view, width, most - sizes[0], is_page=True)
+    low = [(least, size) for size in sizes]
+    return [
+        each._replace(devices=each.devices + size, facts=facts, fact_rows=size)
+        for each, size in (*low, *((each, sizes[-1]) for each in others))
+    ]
+
+
 def _device_choices(
-    rows: Sequence[GpuRow], view: ViewState, width: int, most: int, *, is_page: bool
+    rows: Sequence[GpuRow], view: ViewState, width: int, most: int, *, is_page: bool = False
 ) -> list[MainLayout]:
     """Return what the device panel can show, from low to high, with ``most`` rows at most."""
     whole = Folded(tuple(rows))
     status = rows[0].device.status if len(rows) == 1 else ''
     if not rows or status == 'asleep':
         return [MainLayout(DEVICE_FRAME, folded=whole, form='sentence')]
-    if view.mode == 'full' and width >= CLASSIC and not is_page and full_height(rows) <= most:
+    if view.mode == 'full' and width >= CLASSIC and full_height(rows) <= most:
         return [MainLayout(full_height(rows), folded=whole, form='full')]
-    if status == 'ok' and (is_page or view.mode != 'compact'):
-        choices = _metric_choices(rows[0], width, is_page=is_page)
-        if choices[0].devices <= most:
+    if is_page and status not in ('', 'ok'):  # the facts below say why
+        return [MainLayout(DEVICE_FRAME, folded=whole, form='metrics')]
+    if status == 'ok' and view.mode != 'compact':
+        choices = _metric_choices(rows[0], is_page=is_page)
+        if choices and choices[0].devices <= most:
             return choices
     if DEVICE_FRAME + len(rows) > most:
         folded = fold_free(rows)
         least = DEVICE_FRAME + len(folded.rows) + bool(folded.free)
         return [MainLayout(min(most, least), folded=folded)]
-    most_lines = 1 if view.mode == 'compact' else _MOST_LINES + _MOST_MIG_LINES - 1
+    most_lines = 1 if view.mode == 'compact' else MOST_LINES + _MOST_MIG_LINES - 1
     return [
         MainLayout(
             DEVICE_FRAME + sum(lines_of(row, lines) for row in rows), folded=whole, lines=lines
@@ -124,26 +155,26 @@ def _device_choices(
     ]
 
 
-def _metric_choices(row: GpuRow, width: int, *, is_page: bool) -> list[MainLayout]:
-    """Return how high the lines of metrics can be; on the page of a GPU above some or all facts."""
-    metrics = len(metrics_of(row.device, is_page=is_page))
-    facts = range(1)
-    if is_page:  # at least what is wrong
-        cells = inside(width).width
-        trouble = 1 + len(wrap(row.trouble, cells - FACT_LABEL))
-        others = -(-len(facts_of(row.device)) // max(1, cells // FACT_WIDTH))
-        facts = range(trouble, trouble + others + 1)
-    low = [(1, size) for size in facts]
-    high = [(lines, facts[-1]) for lines in range(2, _MOST_LINES + 1)]
+def _metric_choices(row: GpuRow, *, is_page: bool) -> list[MainLayout]:
+    """Return how high the lines of metrics can be: the first ones have one more if there is room."""
+    metrics = metrics_of(row.device, is_page=is_page)
+    if not metrics:
+        return []
+    count = len(metrics)
+    # On a low page, what is sent yields to facts; else it mirrors what is received, equally high.
+    few = tuple(metric for metric in metrics if not metric.mirrors)
+    sizes = range(count, MOST_LINES * count + 1)
     return [
         MainLayout(
-            DEVICE_FRAME + lines * metrics + size,
+            DEVICE_FRAME + size,
             folded=Folded((row,)),
-            lines=lines,
+            lines=size // len(shown),
+            is_uneven=size % len(shown) > 0,
             form='metrics',
-            facts=size,
+            metrics=shown,
         )
-        for lines, size in (*low, *high)
+        for shown, size in ((few, len(few)), *((metrics, size) for size in sizes))
+        if not shown[size % len(shown)].mirrors
     ]
 
 
@@ -152,8 +183,8 @@ def lines_of(row: GpuRow, lines: int) -> int:
     if row.device.status == 'asleep':
         return 1
     if row.device.key.is_mig:
-        return min(max(1, lines - _MOST_LINES + 1), _MOST_MIG_LINES)
-    return min(lines, _MOST_DIVIDED_LINES if row.is_divided else _MOST_LINES)
+        return min(max(1, lines - MOST_LINES + 1), _MOST_MIG_LINES)
+    return min(lines, _MOST_DIVIDED_LINES if row.is_divided else MOST_LINES)
 
 
 def full_height(rows: Sequence[GpuRow]) -> int:

@@ -151,7 +151,8 @@ def clear_selection(state: AppState) -> AppState:
 def select_device(state: AppState, key: DeviceKey | None) -> AppState:
     """Select a device instead of the selected process, so that Enter opens it; or none."""
     shows_page = state.main.shows_page and key is not None
-    state = state._replace(main=state.main._replace(selected_device=key, shows_page=shows_page))
+    main = state.main._replace(selected_device=key, shows_page=shows_page, facts_y=0)
+    state = state._replace(main=main)
     return select_folded(lists.relist(state if key is None else deselect(state)))
 
 
@@ -176,7 +177,7 @@ def select_next_device(state: AppState, step: int) -> Result:
 
 
 def toggle_page(state: AppState) -> Result:
-    main = state.main._replace(shows_page=not state.main.shows_page)
+    main = state.main._replace(shows_page=not state.main.shows_page, facts_y=0)
     return state._replace(main=main).at(state.position._replace(scroll_y=0)), ()
 
 
@@ -242,8 +243,20 @@ def _move_by_devices(state: AppState, step: int) -> Result:
     return (state, (RingBell(),)) if to == place else (select_device(state, keys[to]), ())
 
 
+def scrolls_facts(state: AppState) -> bool:
+    """Whether the page of a GPU has more facts than fit, and no process is selected."""
+    is_page = state.screen is Screen.MAIN and state.position.key is None
+    return is_page and lists.layout_of(state).hidden_facts > 0
+
+
 def move_by_pages(state: AppState, step: float) -> Result:
     """Move by screens, which share a line if there is room. Without a selected line, the list scrolls."""
+    if scrolls_facts(state):
+        panel = lists.layout_of(state)
+        now = min(state.main.facts_y, panel.hidden_facts)
+        wanted = now + round(step * max(1, panel.fact_rows - 2))
+        main = state.main._replace(facts_y=max(0, min(wanted, panel.hidden_facts)))
+        return state._replace(main=main), () if main.facts_y != now else (RingBell(),)
     lines = max(1, int(abs(step) * (lines_layout(state).visible - 1)))
     lines = lines if step > 0 else -lines
     return (scroll_by_lines if current_line(state) is None else move_by_lines)(state, lines)

@@ -88,7 +88,7 @@ def need_processes_here(state: AppState) -> str:
 
 def sees_all_lines(state: AppState) -> bool:
     layout = navigation.lines_layout(state)
-    return layout.length <= layout.visible
+    return layout.length <= layout.visible and not navigation.scrolls_facts(state)
 
 
 def sleeps(state: AppState) -> bool:

@@ -16,16 +16,14 @@ from nvitop.gui.model.device_columns import (
     base_of,
     columns_of,
     device_widths,
-    facts_of,
     has_text,
     has_value,
     is_known,
     metric_style,
-    metrics_of,
     top_of,
 )
 from nvitop.gui.model.device_rows import GpuRow, is_on, model_text, why_silent
-from nvitop.gui.model.main_layout import DEVICE_FRAME, FACT_LABEL, FACT_WIDTH, MainLayout, lines_of
+from nvitop.gui.model.main_layout import DEVICE_FRAME, MOST_LINES, MainLayout, lines_of
 from nvitop.gui.model.table import CLASSIC, Item, Placed, content_width, fit, inside, place
 from nvitop.gui.render.buffer import Buffer, Cells, Rect
 from nvitop.gui.render.theme import DIM, HEADING, IDLE, KEY, PLAIN, TITLE, Pieces, Role, Style
@@ -41,7 +39,7 @@ from nvitop.gui.view.charts import (
 )
 from nvitop.gui.view.device_histories import device_line
 from nvitop.gui.view.table import draw_cell, draw_headings
-from nvitop.gui.view.text import draw_border, draw_facts, draw_uprights
+from nvitop.gui.view.text import draw_border, draw_text, draw_uprights
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
 #: Marks the device of the selected process, left of its index.
@@ -64,6 +62,8 @@ class DeviceView(NamedTuple):
     widths: Mapping[str, int] = {}
     #: The key that wakes a GPU; ``''`` if there is none.
     wake_key: str = ''
+    #: Lines of facts above the first one on the page of a device.
+    facts_y: int = 0
 
 
 def draw_devices(buf: Buffer, area: Rect, panels: MainLayout, view: DeviceView) -> Cells | None:
@@ -72,10 +72,13 @@ def draw_devices(buf: Buffer, area: Rect, panels: MainLayout, view: DeviceView) 
     Return the columns of the histories, ``None`` if there are none.
     """
     all_rows = (*panels.folded.rows, *panels.folded.free)
-    shown = _rows_that_fit(panels, area.height - DEVICE_FRAME, view.selected)
     ends = (0, area.width - 1)
     for y in range(area.y + 1, area.bottom):
         draw_uprights(buf, y, ends)
+    area, facts = area.split_top(area.height - panels.fact_rows)
+    if panels.fact_rows:
+        _draw_facts(buf, facts, panels, view.facts_y)
+    shown = _rows_that_fit(panels, area.height - DEVICE_FRAME, view.selected)
     totals = (*_position(shown, panels), *total_notes(all_rows))
     draw_border(buf, area.y, (), ends, machine_notes(all_rows, view), totals)
     if not all_rows or panels.form == 'sentence':
@@ -354,17 +357,14 @@ def _draw_metrics(
 ) -> Cells:
     """Draw who uses the only GPU, a line for each metric, and facts on its page."""
     cells = inside(area.width)
-    inner = Rect(cells.x, area.y + 1, cells.width, area.height - 1 - panels.facts)
+    inner = Rect(cells.x, area.y + 1, cells.width, area.height - 1)
     left = history_x(inner.width)
-    is_page = bool(panels.facts)
     buf.hit(Rect(1, inner.y, area.width - 2, inner.height), 'device', row.device.key)
-    _draw_summary(buf, Rect(inner.x, inner.y, left - 1, 1), row, has_problem=not is_page)
+    _draw_summary(buf, Rect(inner.x, inner.y, left - 1, 1), row, has_problem=not panels.fact_rows)
     if view.ruler is not None:
         draw_ruler(buf, inner.inset(left, 0, 0, 0), view.ruler)
-        series = [device_line(row.device, each) for each in metrics_of(row.device, is_page=is_page)]
-        draw_series(buf, inner.inset(0, 1, 0, 0), series, panels.lines, view.ruler)
-    if is_page:
-        _draw_facts(buf, Rect(0, inner.bottom, area.width, panels.facts), row)
+        series = [device_line(row.device, metric) for metric in panels.metrics]
+        draw_series(buf, inner.inset(0, 1, 0, 0), series, MOST_LINES, view.ruler)
     return Cells(inner.x + left, inner.width - left)
 
 
@@ -388,30 +388,22 @@ def _draw_summary(buf: Buffer, line: Rect, row: GpuRow, *, has_problem: bool) ->
             x += buf.write(x, line.y, text, item.style)
 
 
-def _draw_facts(buf: Buffer, area: Rect, row: GpuRow) -> None:
-    """Draw what is wrong with a device or who holds it, and facts about it, each with its label."""
+def _draw_facts(buf: Buffer, area: Rect, panels: MainLayout, first: int) -> None:
+    """Draw what is wrong with the device of a page, and facts about it, from a line on if not all fit."""
     ends = (0, area.width - 1)
-    info = row.device.info
-    profile = info.mig_profile and f'MIG {info.mig_profile}'
+    device = panels.folded.rows[0].device
+    info = device.info
     family = ' '.join(filter(None, (info.architecture, info.cuda_compute_capability)))
-    notes = [Item((f'GPU {row.device.key.label}',), TITLE, 0)]
-    notes += [Item((safe(text),)) for text in (profile, family) if text]
-    draw_border(buf, area.y, ends, ends, notes)
-    cells = inside(area.width)
-    problem = wrap(row.trouble or 'none', cells.width - FACT_LABEL, max(1, area.height - 1))
-    if area.height > 1:
-        buf.write(cells.x, area.y + 1, 'PROBLEM', HEADING)
-        for number, text in enumerate(problem):
-            buf.write(cells.x + FACT_LABEL, area.y + 1 + number, text, row.problem_style)
-    count = max(1, cells.width // FACT_WIDTH)
-    rows = area.height - 1 - len(problem)
-    width = cells.width // count
-    facts = facts_of(row.device)
-    for column in range(count if rows > 0 else 0):
-        place = Rect(cells.x + column * width, area.bottom - rows, width - (count > 1), rows)
-        part = facts[column * rows : (column + 1) * rows]
-        texts = [(label, clip(text, place.width - FACT_LABEL)) for label, text in part]
-        draw_facts(buf, place, texts, FACT_LABEL)
+    notes = [Item((f'GPU {device.key.label}',), TITLE, 0)]
+    notes += [Item((safe(family),))] if family else []
+    first = min(first, panels.hidden_facts)
+    lines = panels.facts[first : first + area.height - 1]
+    count = f'{first + 1}-{first + len(lines)} of {len(panels.facts)}'
+    position = [Item((count,), KEY, 0)] if panels.hidden_facts else []
+    draw_border(buf, area.y, ends, ends, notes, position)
+    for y, line in enumerate(lines, area.y + 1):
+        for x, text, style in line:
+            draw_text(buf, inside(area.width).x + x, y, text, style)
 
 
 def _no_devices_message(sample: Sample) -> str:

@@ -45,6 +45,7 @@ def draw_main_screen(buf: Buffer, state: AppState, layout: ListLayout, history: 
         marked=None if selected is None else selected.device,
         widths=state.device_widths,
         wake_key=state.with_key('r', '{}'),
+        facts_y=main.facts_y,
     )
     has_foreign = any(row.status == 'foreign' for row in state.rows)
     listed = ProcessView(
