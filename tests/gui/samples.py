@@ -51,7 +51,7 @@ def gpu(index: int, name: str, **fields: Any) -> DeviceSample:
         'max_pcie_link_generation': 5,
         'max_pcie_link_width': 16,
         'nvlink_link_count': 18 if 'H100' in name else 0,
-        'memory_percent': None if used is None else 100.0 * used / total,
+        'memory_percent': None if used is None else round(100.0 * used / total, 1),
         'sm_clock_mhz': 1410,
         'memory_clock_mhz': 2619,
         'temperature_celsius': 40,

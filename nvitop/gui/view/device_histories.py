@@ -24,7 +24,8 @@ def device_line(device: DeviceSample, metric: Metric) -> MetricLine:
     gap_words = GAP_WORDS if metric.tier == 'shown' else ''
     if device.key.is_mig and not is_known(device, metric.name):
         gap_words = _MIG_WORDS
-    top, total = top_of(metric, [device]), device.info.memory_total_bytes
+    top = top_of(metric, [device])
+    used, total = device.memory_used_bytes, device.info.memory_total_bytes
     line = MetricLine(
         metric.graph,
         value_of(device, metric.name),
@@ -40,13 +41,14 @@ def device_line(device: DeviceSample, metric: Metric) -> MetricLine:
     )
     if metric.name == 'temperature':
         return line._replace(limit=device.info.temperature_slowdown_threshold_celsius)
-    if metric.name != 'memory_percent' or total is None:
+    if metric.name != 'memory_percent' or used is None or not total:
         return line
 
     def format_used(percent: float | None) -> str:
         return fmt.format_gib(None if percent is None else total * percent / 100.0)
 
-    return line._replace(format=format_used, limit=top)
+    # The percentage is rounded.
+    return line._replace(now=100.0 * used / total, format=format_used, limit=top)
 
 
 #: Metrics of devices on other screens, the most important first, and maximum height of their histories.
