@@ -159,6 +159,13 @@ def test_page_of_a_lost_gpu_has_what_is_known_of_it_and_one_note_about_its_proce
     assert 'unreadable' not in '\n'.join(lines_on('lost', 120, 40, '0', 'Enter'))
 
 
+def test_page_of_a_gpu_without_nvlinks_has_no_lines_for_them() -> None:
+    traffic = {f'nvlink_total_{way}_throughput_kib_per_s': None for way in ('rx', 'tx')}
+    text = '\n'.join(lines_on(machine(gpu(0, 'A', **traffic)), 120, 40, '0', 'Enter'))
+    assert 'PCIe RX' in text
+    assert 'NVLink' not in text
+
+
 def test_page_of_a_gpu_with_mig_devices_has_its_facts_and_their_names() -> None:
     text = '\n'.join(lines_on('mig', 120, 40, '0', 'Enter'))
     devices = SAMPLES['mig'].devices

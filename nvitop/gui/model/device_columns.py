@@ -295,6 +295,8 @@ def metrics_of(device: DeviceSample, *, is_page: bool) -> tuple[Metric, ...]:
     # Expensive values are measured only on the page; until then they must not move the others. MIG
     # devices have none of them, and their page says that their utilization is not measured.
     waiting = [name for name in names if is_page and METRICS_BY_NAME[name].tier == 'shown']
+    if not device.info.nvlink_link_count:
+        waiting = [name for name in waiting if not name.startswith('nvlink')]
     if device.key.is_mig:
         waiting = ['gpu_utilization']
     return tuple(
