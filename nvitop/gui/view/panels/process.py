@@ -88,9 +88,8 @@ def _no_processes(sample: Sample) -> str:
         return 'No GPU is responding: running processes are unknown'
     if silent:
         return 'No process is running on the GPUs that respond'
-    if sample.is_late:
-        return 'Running processes are unknown'
-    if sample.devices and {*unknown_devices(sample)}.issuperset(d.key for d in sample.devices):
+    unknown = {*unknown_devices(sample)}
+    if sample.is_late or (unknown and unknown.issuperset(d.key for d in sample.devices)):
         return 'Running processes are unknown'
     return 'No process is running on a GPU'
 

@@ -28,12 +28,7 @@ _BRIEF = 10
 
 def draw_tree(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
     rows, tagged, placed = state.tree_rows, tree_tags(state), tree_columns(state)
-    draw_screen_title(
-        buf,
-        layout,
-        _titles(state, rows),
-        (unknown_note(state.shown_sample, state.main.selected_device),),
-    )
+    draw_screen_title(buf, layout, _titles(state, rows), (unknown_note(state.shown_sample),))
     shown = _drawn_rows(layout.shown_lines, placed, shown_scroll_x(state))
     for y, row in enumerate(shown, layout.area.y):
         if row.key in tagged:

@@ -226,9 +226,5 @@ def _draw_title(buf: Buffer, state: AppState, layout: ListLayout) -> None:
         buf,
         layout,
         (title,),
-        (
-            hours,
-            unknown_note(state.shown_sample, state.main.selected_device),
-            (memory,) if silent else (),
-        ),
+        (hours, unknown_note(state.shown_sample), (memory,) if silent else ()),
     )
