@@ -619,7 +619,7 @@ def test_job_is_named_before_its_command_if_its_column_has_no_room() -> None:
 def test_title_counts_jobs_if_a_process_belongs_to_one() -> None:
     sample, rows = ranks()
     alone = tuple(row._replace(owner=None) for row in rows)
-    for processes, title in ((rows, ' Jobs 2, processes 5 '), (alone, ' Processes 5 ')):
+    for processes, title in ((rows, ' Processes 5 in 2 jobs '), (alone, ' Processes 5 ')):
         state = state_of(sample._replace(processes=processes), 120, 60, ViewState())
         assert title in text_of(state)
 

@@ -109,7 +109,7 @@ COLUMNS: tuple[Column, ...] = (
            rank=13, source='psutil `create_time`'),
     _once(Column('time', 'TIME', (4,), 'running time', lambda row, _: fmt.format_age(row.process.running_time_seconds),
            gap=2, order='time', rank=4, source='current time − psutil `create_time`')),
-    Column('command', 'COMMAND', (14, 24, 34, 0), 'command line', lambda row, _: row.command,
+    Column('command', 'COMMAND', (14, 24, 34, 0), 'command line', lambda row, _: ((row.command, DIM),) if row.repeats_command else row.command,
            align='<', gap=2, source='psutil `cmdline`, quoted for a shell'),
 )
 #: Columns of the tree. Text: of a :class:`~nvitop.gui.state.process_rows.TreeRow`, for the width.

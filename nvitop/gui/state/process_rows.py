@@ -199,6 +199,8 @@ class Line(NamedTuple):
     # Set when it is drawn, the others when it is listed.
     #: The command, or what differs from those of the same job, cut to its column.
     command: str = ''
+    #: Whether the command is that of its whole job.
+    repeats_command: bool = False
     is_own: bool = False
     #: Whether the driver does not know the memory of processes, as in the WDDM of Windows.
     has_wddm: bool = False

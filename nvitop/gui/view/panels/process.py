@@ -228,13 +228,21 @@ def drawn_lines(
     width = next((cell.width for cell in placed if cell.column.name == 'command'), 0)
     names_jobs = not any(cell.column.name == 'owner' for cell in placed)
     commands = _commands(lines, names_jobs=names_jobs)
+    repeats = [not command and line.job is not None for line, command in zip(lines, commands)]
+    commands = [
+        command_text(line.process) if is_repeated else command
+        for line, command, is_repeated in zip(lines, commands, repeats)
+    ]
     return [
         line._replace(
             command=command,
+            repeats_command=is_repeated,
             is_own=bool(line.process.username) and line.process.username == sample.host.username,
             has_wddm=line.process.key.device in wddm,
         )
-        for line, command in zip(lines, _cut_commands(commands, width, listed))
+        for line, command, is_repeated in zip(
+            lines, _cut_commands(commands, width, listed), repeats
+        )
     ]
 
 
@@ -278,14 +286,11 @@ def _title(
     listed: ProcessView, first: int, shown: int, columns: Sequence[Placed]
 ) -> tuple[Item, ...]:
     count, total = listed.processes, len(listed.lines)
-    if listed.is_report:
-        text = f'Processes: {count}'
-        if 0 < listed.jobs < count:
-            text += f' in {counted(listed.jobs, "job")}'
-    elif listed.jobs:
-        text = f'Jobs {listed.jobs}, processes {count}'
-    else:
-        text = f'Processes {count}' if count else 'Processes'
+    text = 'Processes:' if listed.is_report else 'Processes'
+    if count or listed.is_report:
+        text += f' {count}'
+    if 0 < listed.jobs < count:
+        text += f' in {counted(listed.jobs, "job")}'
     notes = [Item((text, f'Processes {count}'), TITLE, 0)]
     if listed.tagged:
         notes.append(Item((f'{len({key.identity for key in listed.tagged})} tagged',), rank=1))
