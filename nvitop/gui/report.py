@@ -16,9 +16,9 @@ from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.model.device_rows import Folded, GpuRow, device_rows, first_line_items
 from nvitop.gui.model.format import format_timestamp, format_word
 from nvitop.gui.model.main_layout import DEVICE_FRAME, PROCESS_FRAME, MainLayout, full_height
-from nvitop.gui.model.table import CLASSIC, NARROWEST, Item, fit
+from nvitop.gui.model.table import CLASSIC, NARROWEST
 from nvitop.gui.render.ansi import to_ansi, to_ascii
-from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.buffer import Buffer, Item, fit
 from nvitop.gui.render.theme import DIM, PLAIN, TITLE, Pieces, resolve_theme, theme_named
 from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.orders import list_processes

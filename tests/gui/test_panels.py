@@ -18,9 +18,9 @@ from nvitop.gui.model.device_columns import DEVICE_COLUMNS, LINE_FACTS, device_w
 from nvitop.gui.model.device_rows import device_rows, first_line_items, fold_free
 from nvitop.gui.model.main_layout import DEVICE_FRAME, MainLayout, full_height, main_layout
 from nvitop.gui.model.main_layout import lines_of as lines_of_row
-from nvitop.gui.model.table import Item, fit, place
+from nvitop.gui.model.table import place
 from nvitop.gui.render.ansi import to_ascii
-from nvitop.gui.render.buffer import Buffer, Cells, Rect
+from nvitop.gui.render.buffer import Buffer, Cells, Item, Rect, fit
 from nvitop.gui.render.theme import PLAIN, WARNING, Role, Style
 from nvitop.gui.state.app_state import AppState, ListPosition
 from nvitop.gui.state.events import Resized

@@ -23,13 +23,13 @@ from nvitop.gui.fleet.columns import glyphs_column, list_columns, number_text, s
 from nvitop.gui.fleet.state import LISTS, fleet_of, names_of, selected
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import format_timestamp
-from nvitop.gui.model.table import WITH_BAR, Column, Item
-from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.model.table import WITH_BAR, Column
+from nvitop.gui.render.buffer import Buffer, Item, Rect
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, TITLE, WARNING, Pieces
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.state.lists import sorted_by
-from nvitop.gui.view.hints import draw_screen_title, title_badges
+from nvitop.gui.view.hints import set_title, title_badges
 from nvitop.gui.view.report_lines import draw_findings, draw_head, finding_lines
 from nvitop.gui.view.table import draw_table, place_for, plain_text
 from nvitop.gui.view.text import (
@@ -212,7 +212,7 @@ def draw_list(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> N
     title = _title(name, rows)
     if layout.length > layout.visible and ' in ' not in title:
         title = title.partition(' ')[0]  # the frame counts the lines
-    draw_screen_title(buf, layout, (title,), [(safe(fleet.server),)])
+    set_title(buf, layout, (title,), [(safe(fleet.server),)])
     draw_table(
         buf,
         layout.with_headings,

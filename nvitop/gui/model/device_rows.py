@@ -9,7 +9,7 @@ from typing import Iterable, NamedTuple, Sequence
 from nvitop.basics.text import counted
 from nvitop.basics.units import GiB, format_duration
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.table import Item
+from nvitop.gui.render.buffer import Item
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, WARNING, Style
 from nvitop.gui.render.width import safe
 from nvitop.health import (

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Minimum widths of the screen; columns of any list and their places; parts that fit in a line."""
+"""Minimum widths of the screen; columns of any list and their places."""
 
 from __future__ import annotations
 
 from typing import Any, Callable, Mapping, NamedTuple, Sequence, Union
 
 from nvitop.gui.render.buffer import Cells
-from nvitop.gui.render.theme import PLAIN, Pieces, Style
+from nvitop.gui.render.theme import Pieces
 from nvitop.gui.render.width import cell_width
 
 #: Minimum widths of the screen: for anything but a message (one short row per GPU and process), for
@@ -146,40 +146,3 @@ def _turn(column: Column, step: int) -> tuple[int, int]:
 def _gap(column: Column, number: int) -> int:
     """Return the empty cells before a column. Only text needs one after the border."""
     return column.gap if number else int(column.align == '<')
-
-
-class Item(NamedTuple):
-    """A part of a line, from its longest to its shortest form."""
-
-    forms: tuple[str, ...]
-    style: Style = PLAIN
-    #: Parts of a lower rank have room first.
-    rank: int = 1
-    #: The default key that a click on it presses; ``''``: none.
-    key: str = ''
-    #: Whether its longest form that fits has room before parts of a higher rank.
-    is_whole: bool = False
-
-
-def fit(items: Sequence[Item], room: int, gap: int) -> list[str]:
-    """Return the form of each item that fits, ``''`` for those left out.
-
-    All get room in their shortest form by rank; what is left lengthens them by rank.
-    """
-    shown = [''] * len(items)
-    by_rank = sorted(range(len(items)), key=lambda number: items[number].rank)
-    room += gap
-    for number in by_rank:
-        item = items[number]
-        for form in item.forms if item.is_whole else item.forms[-1:]:
-            cells = gap + cell_width(form)
-            if cells <= room:
-                shown[number] = form
-                room -= cells
-                break
-    for number in by_rank:
-        if shown[number]:
-            room += cell_width(shown[number])
-            shown[number] = next(f for f in items[number].forms if cell_width(f) <= room)
-            room -= cell_width(shown[number])
-    return shown

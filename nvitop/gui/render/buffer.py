@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Screens as rows of spans of text, which are ten times cheaper to draw than a grid of cells; rectangles of cells.
+"""Screens as rows of spans of text, which are ten times cheaper to draw than a grid of cells; rectangles; parts of lines.
 
 ``x`` grows to the right and ``y`` downwards, both from 0.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.render.theme import PLAIN, Style
 from nvitop.gui.render.width import cell_width, cut, safe
@@ -78,6 +78,43 @@ class Cells(NamedTuple):
         return self.x + self.width
 
 
+class Item(NamedTuple):
+    """A part of a line, from its longest to its shortest form."""
+
+    forms: tuple[str, ...]
+    style: Style = PLAIN
+    #: Parts of a lower rank have room first.
+    rank: int = 1
+    #: The default key that a click on it presses; ``''``: none.
+    key: str = ''
+    #: Whether its longest form that fits has room before parts of a higher rank.
+    is_whole: bool = False
+
+
+def fit(items: Sequence[Item], room: int, gap: int) -> list[str]:
+    """Return the form of each item that fits, ``''`` for those left out.
+
+    All get room in their shortest form by rank; what is left lengthens them by rank.
+    """
+    shown = [''] * len(items)
+    by_rank = sorted(range(len(items)), key=lambda number: items[number].rank)
+    room += gap
+    for number in by_rank:
+        item = items[number]
+        for form in item.forms if item.is_whole else item.forms[-1:]:
+            cells = gap + cell_width(form)
+            if cells <= room:
+                shown[number] = form
+                room -= cells
+                break
+    for number in by_rank:
+        if shown[number]:
+            room += cell_width(shown[number])
+            shown[number] = next(f for f in items[number].forms if cell_width(f) <= room)
+            room -= cell_width(shown[number])
+    return shown
+
+
 #: What a click means: a kind and a value that depends on it.
 Hit = Tuple[str, Any]
 NO_HIT: Hit = ('', None)
@@ -93,6 +130,9 @@ class Buffer:
         self._rows: list[list[Span]] = [[] for _ in range(height)]
         #: What clicks on parts of the screen mean; later ones cover earlier ones.
         self.hits: list[tuple[Rect, Hit]] = []
+        #: For the frame around it: the parts of its title, and the rows that are lines across it.
+        self.title: Sequence[Item] = ()
+        self.rules: set[int] = set()
 
     @property
     def area(self) -> Rect:

@@ -18,8 +18,8 @@ from typing import (
 
 from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
 from nvitop.gui.model.device_rows import GpuRow, devices_without_list, first_line_items, is_on
-from nvitop.gui.model.table import CLASSIC, Item
-from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.model.table import CLASSIC
+from nvitop.gui.render.buffer import Buffer, Item, Rect
 from nvitop.gui.state.events import Effect, EnvironmentRead, Event, RingBell
 from nvitop.gui.state.keymap import HelpGroup, Keymap
 from nvitop.gui.state.orders import Order
@@ -461,7 +461,7 @@ class AppState(NamedTuple):
 
     @property
     def inside(self) -> Rect:
-        """The part that the screen draws: inside the frame of a list, whose title is its first row."""
+        """The part that the screen draws: inside the frame of a list, whose border is its first row."""
         if not self.spec.is_framed:
             return Rect(0, 0, self.width, self.body_height)
         margin = 2 if self.width >= CLASSIC else 1

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Sequence
 
 from nvitop.gui.model.format import format_clock
-from nvitop.gui.model.table import CLASSIC, Item, fit
-from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.model.table import CLASSIC
+from nvitop.gui.render.buffer import Buffer, Item, Rect, fit
 from nvitop.gui.render.theme import DIM, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState

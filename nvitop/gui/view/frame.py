@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from nvitop.gui.model.main_layout import LOWEST
-from nvitop.gui.model.table import NARROWEST, Item
+from nvitop.gui.model.table import NARROWEST
 from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, ERROR, PLAIN, Role, Style
@@ -16,7 +16,7 @@ from nvitop.gui.state.input_line import unknown_field
 from nvitop.gui.state.navigation import deselect, lines_layout
 from nvitop.gui.view.first_line import crumbs, draw_first_line
 from nvitop.gui.view.hints import draw_hints, draw_next_keys, title_badges
-from nvitop.gui.view.text import BORDER, draw_border, draw_mono_bars, draw_rule, draw_uprights
+from nvitop.gui.view.text import draw_border, draw_mono_bars, draw_rule, draw_uprights
 from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
@@ -75,15 +75,13 @@ def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
         buf.clear(0, bottom + 1)
     draw_first_line(buf, state, (*crumbs(state, state.spec.name(state)), *title_badges(state)))
     ends = 0, buf.width - 1
-    parts = inner.row(0) if inner.height else ()
-    draw_border(buf, 1, (), ends, [Item((text,), style) for _, text, style in parts])
+    draw_border(buf, 1, (), ends, inner.title)
     for y in range(1, bottom - 1):
-        row = inner.row(y)
-        if row and row[-1][2] == BORDER and row[-1][1].endswith('─'):
+        if y in inner.rules:
             draw_rule(buf, y + 1, ends, ends)
         else:
             draw_uprights(buf, y + 1, ends)
-        for column, text, style in row:
+        for column, text, style in inner.row(y):
             buf.write(x + column, y + 1, text, style)
     draw_rule(buf, bottom, ends, ())
     for rect, (kind, value) in inner.hits:

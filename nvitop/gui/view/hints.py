@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.model.format import format_clock, format_process_type
-from nvitop.gui.model.table import Item, fit
-from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.render.buffer import Buffer, Item, Rect
 from nvitop.gui.render.theme import BADGE, DIM, ERROR, KEY, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState, ListLayout
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
 #: Empty cells before the first hint and between two hints.
 _MARGIN, _GAP = 1, 2
-#: Cells between two parts of a title.
-_TITLE_GAP = len(' · ')
 #: Keys that come first while the display is paused or shows a recording.
 _FIRST_IN_PAST = ('h', 'S s', 'n N', 'z', '( )', '{ }', 'b')
 _ARROWS = {'Up': '↑', 'Down': '↓', 'Left': '←', 'Right': '→'}
@@ -140,13 +137,13 @@ def _menu(state: AppState) -> list[Hint]:
     return hints
 
 
-def draw_screen_title(
+def set_title(
     buf: Buffer,
     layout: ListLayout,
     titles: Sequence[str],
     notes: Sequence[Sequence[str]] = (),
 ) -> None:
-    """Draw the title of the frame of a screen: its name, which lines are shown, and notes that fit."""
+    """Entitle the frame of a screen: its name, which lines are shown, and notes."""
     items = [
         Item(tuple(titles), TITLE, 0),
         *(Item(tuple(forms), rank=2) for forms in notes if forms),
@@ -154,10 +151,7 @@ def draw_screen_title(
     if layout.length > layout.visible > 0:
         first, last = layout.shown.start + 1, layout.shown.stop
         items.insert(1, Item((f'{first}-{last} of {layout.length:,}',)))
-    x = 0
-    for item, text in zip(items, fit(items, buf.width - 4, _TITLE_GAP)):
-        if text:
-            x += buf.write(x, 0, text, item.style) + _TITLE_GAP
+    buf.title = items
 
 
 def format_key(keys: str) -> str:

@@ -7,8 +7,7 @@ import re
 from typing import Sequence
 
 from nvitop.basics.text import NO_BREAK, with_whole_commands
-from nvitop.gui.model.table import Item, fit
-from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.buffer import Buffer, Item, fit
 from nvitop.gui.render.theme import PLAIN, Pieces
 from nvitop.gui.render.width import cell_width, clip, wrap
 from nvitop.gui.view.text import severity_sign

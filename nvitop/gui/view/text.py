@@ -7,8 +7,8 @@ import re
 from typing import Iterable, Sequence
 
 from nvitop.gui.model.format import EIGHTHS, NOT_AVAILABLE, WHOLE
-from nvitop.gui.model.table import WITH_BAR, Item, fit
-from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.model.table import WITH_BAR
+from nvitop.gui.render.buffer import Buffer, Item, Rect, fit
 from nvitop.gui.render.theme import BADGE, ERROR, HEADING, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, wrap
 
@@ -151,8 +151,7 @@ def severity_sign(severity: str) -> tuple[str, Style]:
 
 
 def draw_section(buf: Buffer, y: int, title: str) -> Rect:
-    """Begin another part inside the frame of a list with a line that joins it; return what is below."""
-    buf.write(0, y, '─' * buf.width, BORDER)
-    if title:
-        buf.write(0, y, f' {title} ', TITLE, width=max(0, buf.width - 1))
+    """Begin another part of a list with a line across its frame; return what is below."""
+    buf.rules.add(y)
+    buf.write(0, y, f' {title} ' if title else '', TITLE)
     return Rect(0, y + 1, buf.width, max(0, buf.height - 1 - y))

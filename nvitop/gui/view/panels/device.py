@@ -24,8 +24,8 @@ from nvitop.gui.model.device_columns import (
 )
 from nvitop.gui.model.device_rows import GpuRow, is_on, model_text, why_silent
 from nvitop.gui.model.main_layout import DEVICE_FRAME, MOST_LINES, MainLayout, lines_of
-from nvitop.gui.model.table import CLASSIC, Item, Placed, content_width, fit, inside, place
-from nvitop.gui.render.buffer import Buffer, Cells, Rect
+from nvitop.gui.model.table import CLASSIC, Placed, content_width, inside, place
+from nvitop.gui.render.buffer import Buffer, Cells, Item, Rect, fit
 from nvitop.gui.render.theme import DIM, HEADING, IDLE, KEY, PLAIN, TITLE, Pieces, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe, wrap
 from nvitop.gui.view.charts import (

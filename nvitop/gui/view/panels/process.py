@@ -11,8 +11,8 @@ from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.model.columns import command_text, place_processes
 from nvitop.gui.model.device_rows import is_on, unknown_devices
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.model.table import UNSORTED, Item, Placed, Sorted, inside
-from nvitop.gui.render.buffer import Buffer, Rect
+from nvitop.gui.model.table import UNSORTED, Placed, Sorted, inside
+from nvitop.gui.render.buffer import Buffer, Item, Rect
 from nvitop.gui.render.theme import DIM, KEY, PLAIN, TAGGED, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
 from nvitop.gui.state.process_rows import JobKey, Line, common_words

@@ -13,7 +13,7 @@ from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
 from nvitop.gui.state.app_state import AppState, EnvironState, ListLayout
 from nvitop.gui.state.events import EnvironmentRead
 from nvitop.gui.state.navigation import shown_scroll_x
-from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.hints import set_title
 from nvitop.gui.view.text import draw_message, draw_section
 from nvitop.sampling.history import History
 
@@ -88,7 +88,7 @@ def draw_environ(buf: Buffer, state: AppState, layout: ListLayout, _: History) -
     notes = [[safe(environ.user)] if environ.user else []]
     if environ.variables and not owners:
         notes.insert(0, [_summary(state)])
-    draw_screen_title(buf, layout, (title, brief), notes)
+    set_title(buf, layout, (title, brief), notes)
     longest = max((cell_width(safe(text)) for text, _ in owners), default=0)
     width = max(0, min(longest, buf.width - _SOURCE_WIDTH))
     reading = environ.reading or EnvironmentRead(*environ[:2])

@@ -14,7 +14,7 @@ from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.state.help_contents import help_lines
 from nvitop.gui.state.keymap import HelpEntry
-from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.hints import set_title
 from nvitop.gui.view.table import draw_table, place_for
 from nvitop.gui.view.text import draw_message, draw_section
 from nvitop.sampling.history import History
@@ -24,7 +24,7 @@ def draw_help(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> N
     lines = help_lines(state)
     first = layout.shown.start
     limited = ('read-only: dim keys do nothing', 'read-only') if state.view.readonly else ()
-    draw_screen_title(buf, layout, [f'nvitop {state.version}'], [limited, _cost(state)])
+    set_title(buf, layout, [f'nvitop {state.version}'], [limited, _cost(state)])
     for x, heading in _headings_above(lines, first + 1).items():
         buf.write(1 + x, 1, f'{heading} (continued)' if first else heading, TITLE)
     for line in layout.shown:
@@ -85,7 +85,7 @@ def draw_columns(buf: Buffer, state: AppState, layout: ListLayout, _: History) -
     with_room = {cell.column.name for cell in place_processes(shown, state.width, state.widths)}
     marks = {name: '[x]' if name in with_room else '[-]' for name in shown}
     rows = [(name, marks.get(name, _HIDDEN)) for name in layout.shown_lines]
-    draw_screen_title(buf, layout, [f'Columns {len(shown)} of {len(COLUMNS_BY_NAME)}'])
+    set_title(buf, layout, [f'Columns {len(shown)} of {len(COLUMNS_BY_NAME)}'])
     draw_table(
         buf,
         layout.with_headings,

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.gui.model.table import Item
-from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.buffer import Buffer, Item
 from nvitop.gui.render.theme import DIM, Role, Style
 from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.state.lists import layout_of, sorted_by

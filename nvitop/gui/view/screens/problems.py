@@ -20,7 +20,7 @@ from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.state.problems import ProblemCount
 from nvitop.gui.view.charts import ruler_of
 from nvitop.gui.view.device_histories import draw_histories
-from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.hints import set_title
 from nvitop.gui.view.table import draw_table, place_for
 from nvitop.gui.view.text import draw_facts, draw_message, draw_section, severity_sign
 from nvitop.health.types import value_words
@@ -84,7 +84,7 @@ def _severity(line: ProblemCount) -> tuple[str, str, Style]:
 def draw_problems(buf: Buffer, state: AppState, layout: ListLayout, history: History) -> None:
     """Draw the screen: a card for each problem, and more about the selected one."""
     lines, cursor = layout.lines, layout.line
-    draw_screen_title(buf, layout, [_title(lines), 'Problems'])
+    set_title(buf, layout, [_title(lines), 'Problems'])
     subject = _subject_width(state, lines)
     bottom = layout.area.bottom
     if not lines or cursor is None or not _draw_detail(buf, bottom, lines[cursor], state, history):
@@ -201,7 +201,7 @@ EVENT_COLUMNS = (
 
 
 def draw_events(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
-    draw_screen_title(buf, layout, ['Events'])
+    set_title(buf, layout, ['Events'])
     draw_table(
         buf,
         layout.with_headings,

@@ -17,7 +17,7 @@ from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.view.charts import MetricLine, draw_ruler, draw_series, history_x, ruler_of
 from nvitop.gui.view.device_histories import GAP_WORDS, device_line
-from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.hints import set_title
 from nvitop.gui.view.text import draw_facts
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceSample, ProcessKey, ProcessSample
@@ -41,7 +41,7 @@ def draw_process(buf: Buffer, state: AppState, layout: ListLayout, history: Hist
     title = f'{key.pid} on GPU {key.device.label}'
     name = None if device is None else device.info.name
     notes = [] if name is None else [[fmt.format_device_name(name, _NAME_WIDTH)]]
-    draw_screen_title(buf, layout, [f'Process {title}', title], notes)
+    set_title(buf, layout, [f'Process {title}', title], notes)
     y = 1
     if process is None:
         text = clip(_why_missing(state, key, device), buf.width - 2)

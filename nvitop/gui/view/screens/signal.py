@@ -17,7 +17,7 @@ from nvitop.gui.state.dialog import (
     noted_command,
     question,
 )
-from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.hints import set_title
 from nvitop.gui.view.table import draw_table, place_for
 from nvitop.sampling.history import History
 
@@ -37,7 +37,7 @@ def draw_signal(buf: Buffer, state: AppState, layout: ListLayout, _: History) ->
     assert dialog is not None
     count = len(dialog.targets)
     which = ['this process'] if count == 1 else [f'these {count} processes', f'{count} processes']
-    draw_screen_title(buf, layout, [f'Send a signal to {targets}' for targets in which])
+    set_title(buf, layout, [f'Send a signal to {targets}' for targets in which])
     _draw_signals(buf, state, dialog)
     for y, note in enumerate(note_lines(state), 2):
         buf.write(1, y, note, TITLE)

@@ -16,7 +16,7 @@ from nvitop.gui.state.lists import tree_columns
 from nvitop.gui.state.navigation import shown_scroll_x
 from nvitop.gui.state.process_rows import TreeRow
 from nvitop.gui.state.tags import tree_tags
-from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.hints import set_title
 from nvitop.gui.view.panels.process import TAG, empty_message, limits_of, row_style, unknown_note
 from nvitop.gui.view.table import draw_table
 from nvitop.gui.view.text import BORDER, draw_message
@@ -28,7 +28,7 @@ _BRIEF = 10
 
 def draw_tree(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
     rows, tagged, placed = state.tree_rows, tree_tags(state), tree_columns(state)
-    draw_screen_title(buf, layout, _titles(state, rows), (unknown_note(state.shown_sample),))
+    set_title(buf, layout, _titles(state, rows), (unknown_note(state.shown_sample),))
     shown = _drawn_rows(layout.shown_lines, placed, shown_scroll_x(state))
     for y, row in enumerate(shown, layout.area.y):
         if row.key in tagged:

@@ -19,7 +19,7 @@ from nvitop.gui.state.lists import sorted_by
 from nvitop.gui.state.process_rows import Group, Line
 from nvitop.gui.view.charts import ruler_of
 from nvitop.gui.view.device_histories import draw_histories
-from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.hints import set_title
 from nvitop.gui.view.panels.process import (
     ProcessView,
     drawn_lines,
@@ -222,7 +222,7 @@ def _draw_title(buf: Buffer, state: AppState, layout: ListLayout) -> None:
     if state.gpu_times and users and not state.sums_by_owner:
         since = fmt.format_moment(state.gpu_times_since, state.timestamp)
         hours = (f'GPU-hours since {since}' if state.gpu_times_since else 'GPU-hours of this day',)
-    draw_screen_title(
+    set_title(
         buf,
         layout,
         (title,),
