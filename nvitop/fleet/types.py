@@ -198,12 +198,15 @@ class FleetHost(NamedTuple):
         return (self.age_seconds or 0.0) >= STALE_SECONDS and not self.is_silent
 
     def later(self, seconds: float) -> FleetHost:
-        """Return it with older values by this time. Late ones do not say which GPUs are free now."""
+        """Return it with older values by this time. Late ones do not say which GPUs are free, and idle."""
         if self.age_seconds is None:
             return self
         age, gpus = self.age_seconds + seconds, self.gpus
         if age >= STALE_SECONDS:
-            gpus = tuple(gpu._replace(state='unknown') if gpu.is_free else gpu for gpu in gpus)
+            gpus = tuple(
+                gpu._replace(state='unknown', utilization_percent=None) if gpu.is_free else gpu
+                for gpu in gpus
+            )
         return self._replace(gpus=gpus, age_seconds=age)
 
     @property

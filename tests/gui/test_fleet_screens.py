@@ -151,6 +151,7 @@ def test_tables_have_what_is_free_and_the_time_above_and_mark_unknown_users(
         assert next(line for line in lines if line.startswith('gpu0032')).endswith(' for 11m')
         old = next(line for line in lines if line.startswith('gpu0018'))
         assert old.endswith('values 3m old')
+        assert '%' not in old  # it is not idle: nothing is known about now
         frame = [line for line in lines if line[0] in '╭╰']
         assert [len(line) for line in frame] == ([80, 80] if columns else [])
     found = [line for line in lines if line.startswith(('critical ', 'warning '))]

@@ -183,17 +183,20 @@ def _problems(host: FleetHost, width: int) -> Content:
 def _dim_if_old(text: _Text) -> _Text:
     def dimmed(host: FleetHost, width: int) -> Content:
         content = '' if host.is_silent else text(host, width)
-        return ((plain_text(content), DIM),) if host.is_old else content
+        return _dimmed(content) if host.is_old else content
 
     return dimmed
+
+
+def _dimmed(content: Content) -> Content:
+    """Return a cell of a dim row, in which missing values are blank."""
+    return '' if content == NOT_AVAILABLE else ((plain_text(content), DIM),)
 
 
 def _dim_without_users(text: _Text) -> _Text:
     def dimmed(share: FleetShare, width: int) -> Content:
         content = text(share, width)
-        if share.users:
-            return content
-        return '' if content == NOT_AVAILABLE else ((plain_text(content), DIM),)
+        return content if share.users else _dimmed(content)
 
     return dimmed
 
@@ -233,7 +236,7 @@ def _glyph(gpu: FleetGpu, heights: str) -> tuple[str, Style]:
         return 'z' if gpu.state == 'asleep' else '_', IDLE
     if gpu.state == 'held':
         return heights[0], _HELD
-    if not percent and (percent is None or gpu.state == 'unknown'):
+    if percent is None:
         return '?', DIM
     style = WARNING if gpu.severity else _UTILIZATION
     return heights[max(0, min(count - 1, int(percent * count / 100)))], style
