@@ -14,6 +14,7 @@ from nvitop.gui.state.actions import begin_reading, columns_in_order
 from nvitop.gui.state.app_state import (
     AppState,
     Filter,
+    IsHit,
     ListPosition,
     Program,
     Result,
@@ -24,10 +25,11 @@ from nvitop.gui.state.bindings import USUAL
 from nvitop.gui.state.dialog import command_lines, note_lines
 from nvitop.gui.state.events import Travel
 from nvitop.gui.state.help_contents import help_lines, monitor_help
+from nvitop.gui.state.input_line import words_of
 from nvitop.gui.state.navigation import current_line, leave_tree, lines_layout
 from nvitop.gui.state.orders import ORDERS_BY_NAME
 from nvitop.gui.state.problems import problem_key
-from nvitop.gui.state.process_filter import FIELDS, matches, parse_query
+from nvitop.gui.state.process_filter import FIELDS, matches, matches_host_process, parse_query
 from nvitop.gui.state.time_travel import select_event
 from nvitop.gui.state.update import update
 from nvitop.gui.view.screens.environ import draw_environ, environ_lines, environ_margins
@@ -111,16 +113,34 @@ _FILTER = Filter(
 )
 
 
+def _find_process(_: AppState, text: str) -> IsHit | None:
+    """Search processes, and jobs whose processes are not listed."""
+    query = parse_query(text)
+    if not query:
+        return None
+    return lambda line: (
+        (not line.is_job or line.is_folded)
+        and any(matches(process, query) for process in line.processes)
+    )
+
+
+def _find_in_tree(state: AppState, text: str) -> IsHit | None:
+    query, uses = parse_query(text), lists.uses_of_devices(state)
+    return (lambda row: matches_host_process(row.process, query, uses)) if query else None
+
+
 def _long_commands(state: AppState) -> tuple[list[str], int]:
     columns = place_processes(state.view.columns, state.width, state.widths)
     width = next((cell.width for cell in columns if cell.column.name == 'command'), 0)
     return [row.command or '' for row in state.rows] if width else [], width
 
 
+def _variable(line: tuple[str, str]) -> str:
+    return '='.join(line)
+
+
 def _long_variables(state: AppState) -> tuple[list[str], int]:
-    return [
-        f'{name}={value}' for name, value in environ_lines(state.environ)
-    ], state.inside.width - 2
+    return list(map(_variable, environ_lines(state))), state.inside.width - 2
 
 
 def _prepare_tree(before: AppState, state: AppState) -> Result:
@@ -151,9 +171,8 @@ def _selected_in_tree(state: AppState) -> Selected:
 
 def _process_of_page(state: AppState) -> Selected:
     processes = tuple(row for row in state.shown_sample.processes if row.key == state.shown_process)
-    return Selected(
-        None if state.shown_process is None else state.shown_process.identity, processes
-    )
+    identity = None if state.shown_process is None else state.shown_process.identity
+    return Selected(identity, processes, is_page=True)
 
 
 MAIN = ScreenSpec(
@@ -169,6 +188,8 @@ MAIN = ScreenSpec(
     margins=lambda state, _: (state.body_height - lists.layout_of(state).processes + 2, 1),
     key_of=lambda line: line.key,
     can_deselect=True,
+    search=_find_process,
+    search_example=_FILTER.example,
     filter=_FILTER,
     long_lines=_long_commands,
     sideways_step=2,
@@ -185,6 +206,8 @@ TREE = ScreenSpec(
     margins=lambda *_: (2, 0),
     key_of=lambda row: row.key,
     can_deselect=True,
+    search=_find_in_tree,
+    search_example=_FILTER.example,
     filter=_FILTER,
     long_lines=_long_rows,
     prepare=_prepare_tree,
@@ -194,10 +217,10 @@ TREE = ScreenSpec(
 ENVIRON = ScreenSpec(
     draw=draw_environ,
     menu=('h', 'v', '/', 'n N', 'Left Right', 'q'),
-    lines=lambda state: state.environ.variables,
+    lines=environ_lines,
     demand=main_demand,
     margins=environ_margins,
-    texts=lambda state: _long_variables(state)[0],
+    search=words_of(_variable),
     long_lines=_long_variables,
     prepare=begin_reading,
     name=lambda state: f'environment {state.environ.pid}',
@@ -223,9 +246,7 @@ HELP = ScreenSpec(
     demand=main_demand,
     margins=lambda *_: (2, 0),
     has_cursor=False,
-    texts=lambda state: [
-        ' '.join(f'{keys} {text}' for keys, text, _ in line) for line in help_lines(state)[1:]
-    ],
+    search=words_of(lambda line: ' '.join(f'{keys} {text}' for keys, text, _ in line)),
     is_framed=True,
 )
 PROBLEMS = ScreenSpec(
@@ -235,9 +256,7 @@ PROBLEMS = ScreenSpec(
     orders=lists.LIST_ORDERS[Screen.PROBLEMS],
     demand=main_demand,
     margins=lambda state, lines: (1, problem_height(state, lines)),
-    texts=lambda state: [
-        f'{line.where} {line.what} {line.reason}' for line in lists.listed_problems(state)
-    ],
+    search=words_of(lists.problem_text),
     filter=Filter('problems'),
     prepare=lambda _, state: (state.filtered(''), ()),
     key_of=problem_key,
@@ -251,7 +270,7 @@ USERS = ScreenSpec(
     orders=lists.LIST_ORDERS[Screen.USERS],
     demand=lambda state: main_demand(state)._replace(visible_processes=None),
     margins=lambda state, lines: (2, 1 + detail_height(state, len(lines))),
-    texts=lambda state: [user.name or '' for user in lists.listed_users(state)],
+    search=words_of(lambda user: user.name or ''),
     filter=_FILTER,
     prepare=lambda _, state: (state._replace(sums_by_owner=False), ()),
     name=lambda state: 'jobs' if state.sums_by_owner else 'users',
@@ -264,10 +283,7 @@ COLUMN_CHOICE = ScreenSpec(
     lines=columns_in_order,
     demand=main_demand,
     margins=lambda state, _: (2, meaning_height(state)),
-    texts=lambda state: [
-        f'{COLUMNS_BY_NAME[name].title} {COLUMNS_BY_NAME[name].help}'
-        for name in columns_in_order(state)
-    ],
+    search=words_of(lambda name: f'{COLUMNS_BY_NAME[name].title} {COLUMNS_BY_NAME[name].help}'),
     is_framed=True,
 )
 EVENTS = ScreenSpec(
@@ -276,7 +292,7 @@ EVENTS = ScreenSpec(
     lines=lambda state: state.events,
     demand=main_demand,
     margins=lambda *_: (2, 0),
-    texts=lambda state: [event.text for event in state.events],
+    search=words_of(lambda event: event.text),
     prepare=select_event,
     leave=lambda _, state: (state, (Travel('pause', -1.0),)),
     is_framed=True,

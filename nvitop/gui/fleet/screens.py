@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from nvitop.basics.text import contains
 from nvitop.fleet.lists import PREFIXES, VIEWS
@@ -14,11 +15,11 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import HELP
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, Role, Style
 from nvitop.gui.state import actions, navigation
-from nvitop.gui.state.app_state import AppState, Filter, Program, ScreenSpec
+from nvitop.gui.state.app_state import AppState, Filter, IsHit, Program, ScreenSpec
 from nvitop.gui.state.bindings import BINDINGS, MOVE, PROCESS, SCREEN, SORT, VIEW, opening, sorting
 from nvitop.gui.state.events import Redraw, Refresh
 from nvitop.gui.state.help_contents import TYPING
-from nvitop.gui.state.input_line import FILTER, open_field
+from nvitop.gui.state.input_line import FILTER, open_field, words_of
 from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup, Keymap
 from nvitop.gui.state.lists import sort_list
 from nvitop.health.states import HELD_SECONDS
@@ -103,15 +104,16 @@ _OTHER_HELP = (
 )
 
 
-def _texts(state: AppState) -> list[str]:
-    view = VIEWS[fleet_state.LISTS[state.screen]]
-    texts = []
-    for row in fleet_state.listed(state):
-        values = [view.value(name, row) for name in view.columns]
+def _find(state: AppState, text: str) -> IsHit | None:
+    listed = VIEWS[fleet_state.LISTS[state.screen]]
+
+    def text_of(row: Any) -> str:
+        values = [listed.value(name, row) for name in listed.columns]
         words = [value if isinstance(value, list) else [value] for value in values]
         names = [host.name for host in getattr(row, 'members', ())]
-        texts.append(' '.join([*(str(word) for part in words for word in part), *names]))
-    return texts
+        return ' '.join([*(str(word) for part in words for word in part), *names])
+
+    return words_of(text_of)(state, text)
 
 
 _LIST = ScreenSpec(
@@ -120,7 +122,7 @@ _LIST = ScreenSpec(
     lines=fleet_state.listed,
     demand=lambda state: Demand(),
     margins=view.margins,
-    texts=_texts,
+    search=_find,
     filter=Filter(
         'hosts',
         'name, or host: gpu: user: job: model: free:4',

@@ -141,7 +141,7 @@ def change_time(state: AppState, step: int) -> Result:
 
 def begin_reading(before: AppState, state: AppState) -> Result:
     """Show the environment of the process selected ``before``, or of the one on its page."""
-    identity, processes, _ = before.selection
+    identity, processes = before.selection[:2]
     pid, start_time = identity or (0, -1.0)
     user = processes[0].username or 'unknown user' if processes else ''
     environ = EnvironState(pid, start_time, user)

@@ -180,6 +180,8 @@ class Selected(NamedTuple):
     processes: tuple[ProcessSample | HostProcessSample, ...] = ()
     #: Whether the list has been measured.
     is_measured: bool = True
+    #: Whether the screen is the page of this process, so that keys act on no other.
+    is_page: bool = False
 
 
 class Filter(NamedTuple):
@@ -192,6 +194,10 @@ class Filter(NamedTuple):
     fields: Sequence[str] = ()
     #: Whether a word with another prefix is text that something has.
     is_text: Callable[[AppState, str], bool] = lambda *_: True
+
+
+#: Whether a search finds a line.
+IsHit = Callable[[Any], bool]
 
 
 class ListLayout(NamedTuple):
@@ -259,10 +265,11 @@ class ScreenSpec(NamedTuple):
     margins: Callable[[AppState, Sequence[Any]], tuple[int, int]] = lambda *_: (0, 0)
     #: Whether one of its lines is selected. A list without a cursor is only scrolled.
     has_cursor: bool = True
-    #: Whether no line may be selected, as at first on lists of processes and hosts.
+    #: Whether no line may be selected, as at first on lists of processes.
     can_deselect: bool = False
-    #: The text of each line for the search; ``None`` if it searches processes.
-    texts: Callable[[AppState], Sequence[str]] | None = None
+    #: Makes from a text a function that finds it in lines; ``None`` if the text has no words yet.
+    search: Callable[[AppState, str], IsHit | None] = lambda *_: None
+    search_example: str = 'words of a line'
     filter: Filter = Filter()
     selection: Callable[[AppState], Selected] = lambda _: Selected()
     #: Lines that are scrolled sideways, and the number of cells in which they are shown; by how many

@@ -50,7 +50,7 @@ def signal_targets(state: AppState) -> tuple[SignalTarget, ...]:
         return ()
     targets: dict[tuple[int, float], SignalTarget] = {}
     tagged, tagged_hosts = state.main.tagged, state.tagged_hosts
-    if not state.spec.has_cursor:
+    if state.selection.is_page:
         tagged, tagged_hosts = tagged & {state.shown_process}, frozenset()
     for process in state.shown_sample.processes if tagged else ():
         if process.key in tagged:
@@ -72,7 +72,7 @@ def why_no_target(state: AppState) -> str:
     unseen, where = tagged_unseen(state, ())
     if unseen:
         return f'Tagged processes are {where}'
-    identity, processes, is_measured = state.selection
+    identity, processes, is_measured, _ = state.selection
     if identity is None and not processes:
         quits = state.with_key('q', ' ({} quits)') if state.screen is Screen.MAIN else ''
         return f'Select or tag a process first{quits}'
@@ -89,7 +89,7 @@ def why_no_target(state: AppState) -> str:
 
 def tagged_unseen(state: AppState, targets: Iterable[SignalTarget]) -> tuple[int, str]:
     """Return the number of tagged processes that are neither listed nor targets, and why."""
-    if not state.program.screens[state.listing].has_cursor:
+    if state._replace(screen=state.listing).selection.is_page:
         return 0, ''
     others = {target.key.identity for target in targets}
     listed = {process.key for process in state.shown_sample.processes}
@@ -247,7 +247,7 @@ def confirm(state: AppState) -> Result:
         return state, (RingBell(),)
     keys = tuple(target.key for target in dialog.targets)
     state, _ = navigation.go_back(state)
-    if state.spec.has_cursor:
+    if not state.selection.is_page:
         state = navigation.clear_selection(state)
     return state, (SendSignal(dialog.signal, keys),)
 

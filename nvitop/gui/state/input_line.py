@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from typing import Any, Callable
+
 from nvitop.basics.text import contains, filter_words, split_word
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import (
     TYPED,
     AppState,
+    IsHit,
     Purpose,
     Result,
     TextField,
@@ -15,9 +18,7 @@ from nvitop.gui.state.app_state import (
     withdraw_notice,
 )
 from nvitop.gui.state.events import RingBell
-from nvitop.gui.state.lists import process_lines, uses_of_devices
-from nvitop.gui.state.navigation import current_line, go_to_line, lines_layout
-from nvitop.gui.state.process_filter import matches, matches_host_process, parse_query
+from nvitop.gui.state.navigation import current_line, go_to_line, lines_layout, move_line
 from nvitop.gui.state.time_travel import go_to_time
 
 #: Maximum number of characters.
@@ -39,10 +40,10 @@ def press_in_field(state: AppState, field: TextField, key: str) -> Result:
         state = withdraw_notice(state._replace(field=None), TYPED)
         state = state.filtered(field.before) if purpose.is_filter else state
         return state._replace(positions=field.start), ()
-    # In a filter of processes, Up and Down select one that it keeps.
-    selects = purpose.is_search or (purpose.is_filter and state.spec.texts is None)
-    if key in ('Up', 'Down', 'F3') and selects:
-        return find(state, field.text, -1 if key == 'Up' else 1), ()
+    if key in ('Up', 'Down', 'F3') and (purpose.is_search or purpose.is_filter):
+        step = -1 if key == 'Up' else 1
+        # In a filter, they select a line that it keeps.
+        return move_line(state, step) if purpose.is_filter else (find(state, field.text, step), ())
     return change_line(state, field, edit(field.text, key)), ()
 
 
@@ -105,7 +106,7 @@ def find(state: AppState, text: str, step: int) -> AppState:
         return go_to_line(state, _next(hits, current_line(state), step))
     if state.field is not None and state.field.purpose.is_search:
         state = state._replace(positions=state.field.start)
-    if not text.split() or (state.spec.texts is None and not parse_query(text)):
+    if hits is None:
         return state
     is_filtered = bool(state.query_on(state.screen))
     where = f' among the filtered {state.spec.filter.noun}' if is_filtered else ''
@@ -114,38 +115,36 @@ def find(state: AppState, text: str, step: int) -> AppState:
 
 def match_text(state: AppState, text: str) -> str:
     """Return which of the lines that match is the current one: ``'2 of 5'``; ``''`` if none is."""
-    hits = _hits(state, text) if state.spec.has_cursor else []
+    hits = _hits(state, text) if state.spec.has_cursor else None
     line = current_line(state)
-    if line is None or line not in hits:
+    if not hits or line is None or line not in hits:
         return ''
     return f'{hits.index(line) + 1} of {len(hits)}'
 
 
-def _hits(state: AppState, text: str) -> list[int]:
+def _hits(state: AppState, text: str) -> list[int] | None:
     """Return the lines that match. Lists without a cursor are scrolled as far as they can be."""
-    query = parse_query(text)
-    words = text.split()
-    if not words:
-        return []
-    if state.spec.texts is not None:
-        are_hits = [all(contains(line, word) for word in words) for line in state.spec.texts(state)]
-    elif not query:
-        return []
-    elif state.screen is Screen.TREE:
-        uses = uses_of_devices(state)
-        are_hits = [matches_host_process(row.process, query, uses) for row in state.tree_rows]
-    else:
-        are_hits = [
-            (not line.is_job or line.is_folded)
-            and any(matches(process, query) for process in line.processes)
-            for line in process_lines(state)
-        ]
-    hits = [line for line, is_hit in enumerate(are_hits) if is_hit]
+    is_hit = state.spec.search(state, text)
+    if is_hit is None:
+        return None
+    hits = [number for number, line in enumerate(state.spec.lines(state)) if is_hit(line)]
     if state.spec.has_cursor:
         return hits
     layout = lines_layout(state)
     last = max(0, layout.length - layout.visible)
     return sorted({min(line, last) for line in hits})
+
+
+def words_of(text_of: Callable[[Any], str]) -> Callable[[AppState, str], IsHit | None]:
+    """Return a search for lines whose texts contain all words."""
+
+    def search(_: AppState, text: str) -> IsHit | None:
+        words = text.split()
+        if not words:
+            return None
+        return lambda line: all(contains(text_of(line), word) for word in words)
+
+    return search
 
 
 def _next(hits: list[int], at: int | None, step: int) -> int:
@@ -175,7 +174,7 @@ FILTER = Purpose(
 SEARCH = Purpose(
     'Search',
     (('Down', 'next'), ('Up', 'previous'), *_EDITING[1:]),
-    lambda state: 'words of a line' if state.spec.texts is not None else state.spec.filter.example,
+    lambda state: state.spec.search_example,
     lambda state, text: find(state, text, 0),
     lambda state, text: _apply(state, text, text.strip()),
     match_text,

@@ -335,7 +335,10 @@ def listed_problems(state: AppState) -> tuple[ProblemCount, ...]:
     lines = (*lines, *missing_values(all_lines))
     words = state.query_on(Screen.PROBLEMS).split()
     return tuple(
-        line
-        for line in lines
-        if all(contains(f'{line.where} {line.what} {line.reason}', word) for word in words)
+        line for line in lines if all(contains(problem_text(line), word) for word in words)
     )
+
+
+def problem_text(line: ProblemCount) -> str:
+    """Return what a filter or search finds."""
+    return f'{line.where} {line.what} {line.reason}'

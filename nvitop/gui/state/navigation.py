@@ -94,7 +94,7 @@ def deselect(state: AppState) -> AppState:
 
 def hidden_by_filter(state: AppState) -> str:
     """Return a message if the filter hides the selected process, so that keys ignore it; or ``''``."""
-    identity, processes, is_measured = state.selection
+    identity, processes, is_measured, _ = state.selection
     if identity is None or processes or not is_measured or not state.query_on(state.screen):
         return ''
     return f'{identity[0]} is hidden by the filter; Esc clears it'
@@ -137,8 +137,9 @@ def select_folded(state: AppState) -> AppState:
 
 
 def clear_selection(state: AppState) -> AppState:
+    screens = state.program.screens
     positions = {
-        screen: position._replace(key=None) if screen in (Screen.MAIN, Screen.TREE) else position
+        screen: position._replace(key=None) if screens[screen].can_deselect else position
         for screen, position in state.positions.items()
     }
     return state._replace(
@@ -216,6 +217,10 @@ def move_by_lines(state: AppState, step: int) -> Result:
     """Move by a number of lines, or of GPUs while one is selected; ring the bell at the end."""
     if moves_gpus(state):
         return _move_by_devices(state, step)
+    return move_line(state, step)
+
+
+def move_line(state: AppState, step: int) -> Result:
     layout = lines_layout(state)
     line = layout.line
     to = (0 if step > 0 else layout.length - 1) if line is None else line + step

@@ -70,7 +70,7 @@ def need_search(state: AppState) -> str:
 
 def need_shown_process(state: AppState) -> str:
     """A selected process, or the one on its page."""
-    return need_process(state) if state.spec.has_cursor else ''
+    return '' if state.selection.is_page else need_process(state)
 
 
 def need_target(state: AppState) -> str:

@@ -10,7 +10,7 @@ from nvitop.basics.text import counted
 from nvitop.gui.render.buffer import Buffer, Rect
 from nvitop.gui.render.theme import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
-from nvitop.gui.state.app_state import AppState, EnvironState, ListLayout
+from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.state.events import EnvironmentRead
 from nvitop.gui.state.navigation import shown_scroll_x
 from nvitop.gui.view.hints import set_title
@@ -39,8 +39,9 @@ _SOURCES = {
 }
 
 
-def environ_lines(environ: EnvironState) -> tuple[tuple[str, str], ...]:
+def environ_lines(state: AppState) -> tuple[tuple[str, str], ...]:
     """Return names and values as they are shown, in order. The text is not safe to draw yet."""
+    environ = state.environ
     if environ.reveals_secrets:
         return environ.variables
     return tuple(
@@ -105,10 +106,9 @@ def draw_environ(buf: Buffer, state: AppState, layout: ListLayout, _: History) -
         style = Style(Role.ERROR) if reading.error else DIM
         draw_message(buf, layout.area, safe(reading.error or text), style)
         return
-    lines = environ_lines(environ)
     cursor, scroll_x = layout.line, shown_scroll_x(state)
     for line in layout.shown:
-        _draw_line(buf, layout.row_of(line), lines[line], scroll_x, is_cursor=line == cursor)
+        _draw_line(buf, layout.row_of(line), layout.lines[line], scroll_x, is_cursor=line == cursor)
 
 
 def _summary(state: AppState) -> str:
