@@ -91,17 +91,11 @@ class ArgumentParser(argparse.ArgumentParser):
         self._error_status = error_status
 
     def parse(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:
-        """Parse all arguments; exit with an error and a suggestion if one is unknown.
-
-        The values of an option whose type is :func:`separated` become one tuple.
-        """
+        """Parse all arguments; exit with an error and a suggestion if one is unknown."""
         words = list(sys.argv[1:] if arguments is None else arguments)
         parsed, unknown = self.parse_known_args(words)
         if unknown:
             self.error(self._explain(unknown[0], words))
-        for name, values in vars(parsed).items():
-            if isinstance(values, list) and all(isinstance(value, tuple) for value in values):
-                setattr(parsed, name, tuple(itertools.chain.from_iterable(values)))
         return parsed
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
@@ -239,6 +233,14 @@ def separated(convert: Callable[[str], T]) -> Callable[[str], tuple[T, ...]]:
     return convert_all
 
 
+class Extend(argparse.Action):
+    """Adds the values of an option whose type is :func:`separated` to one tuple."""
+
+    def __call__(self, _: object, namespace: argparse.Namespace, values: Any, *__: object) -> None:
+        before = getattr(namespace, self.dest, None) or ()
+        setattr(namespace, self.dest, (*before, *itertools.chain.from_iterable(values)))
+
+
 def _parse_devices(text: str) -> tuple[str, ...]:
     """Names of devices, separated by commas."""
     from nvitop.console.device_names import EXPECTED, is_device_name, split_names
@@ -252,15 +254,17 @@ def _parse_devices(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+#: The option that selects devices; its value is a tuple of names.
+DEVICES: Mapping[str, Any] = {
+    'nargs': '+',
+    'action': Extend,
+    'type': _parse_devices,
+    'metavar': 'DEVICE',
+}
+DEVICES_HELP = (
+    'include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or serial numbers'
+)
+
+
 def add_devices(group: argparse._ActionsContainer, *names: str, more: str = '') -> None:
-    """Add the option that selects devices; its value is a tuple of names."""
-    group.add_argument(
-        *names,
-        dest='only',
-        nargs='+',
-        action='extend',
-        type=_parse_devices,
-        metavar='DEVICE',
-        help='include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or '
-        f'serial numbers{more}',
-    )
+    group.add_argument(*names, dest='only', help=f'{DEVICES_HELP}{more}', **DEVICES)

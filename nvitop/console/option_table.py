@@ -13,8 +13,10 @@ from typing import Any, Collection, Mapping, NamedTuple
 from nvitop.basics.units import in_unit
 from nvitop.console import options
 from nvitop.console.arguments import (
+    DEVICES,
+    DEVICES_HELP,
     ArgumentParser,
-    add_devices,
+    Extend,
     add_general,
     duration,
     one_of,
@@ -57,7 +59,8 @@ KEY_TABLE: Mapping[str, Any] = {}
 class Option(NamedTuple):
     """A row of the table."""
 
-    #: Field of :class:`~nvitop.console.options.Options`, which has the type and the default.
+    #: Field of :class:`~nvitop.console.options.Options`, which has the type and the default; ``''``
+    #: for a flag without effect. The last row of a field is that of its key.
     field: str
     #: :data:`SWITCH`, or further arguments of :meth:`argparse.ArgumentParser.add_argument`.
     arguments: Mapping[str, Any]
@@ -126,42 +129,52 @@ class Option(NamedTuple):
         return in_unit(value, self.unit) if self.unit else format_value(value)
 
 
+class _Ignored(argparse.Action):
+    def __call__(self, *_: object, **__: object) -> None:
+        """Store nothing."""
+
+
+_NVITOP_1 = 'accepted for nvitop 1, without effect: each metric has one color'
+_THRESHOLDS: Mapping[str, Any] = {'nargs': 2, 'metavar': 'PERCENT', 'action': _Ignored}
+
+
 def _split(text: str) -> tuple[str, ...]:
     return tuple(text.replace(',', ' ').replace('-', '_').split())
 
 
 # fmt: off
+GENERAL: tuple[Option, ...] = (
+    Option('once', SWITCH, ('-1', '--once'), 'print a report and exit'),
+    Option('mode', {'choices': options.MODES, 'nargs': '?'}, ('-m', '--monitor'), 'run the monitor with GPUs in this form: a row of as many lines as fit (auto), of one line (compact), or the classic table (full), which -1 -m full prints too',
+           'mode', 'form of the GPUs: auto, compact (a line each) or full (the classic table)', is_saved=True),
+    Option('interval', {'type': duration(*options.INTERVALS), 'metavar': 'TIME'}, ('--interval',), 'measure every TIME, such as 5 or 500ms; at least 250ms (default: devices 1s, processes 2s)',
+           'interval', 'time between samples, at least 0.25 s (default: devices 1 s, processes 2 s)', applies='monitor', unit='s'),
+    Option('ascii', SWITCH, ('-U', '--ascii', '--no-unicode'), 'draw with ASCII characters only',
+           'ascii'),
+    Option('readonly', SWITCH, ('--readonly',), 'disable sending signals to processes',
+           'readonly', applies='monitor'),
+    Option('show_host', SWITCH, ('--no-host',), 'hide the host panel of the monitor (press H to show it)',
+           'show-host', 'show the host panel', applies='monitor', is_saved=True),
+    Option('flat', SWITCH, ('--flat',), 'list processes one by one instead of by job (press J to change it)',
+           'flat', 'list processes one by one instead of by job', is_saved=True),
+    Option('hints', SWITCH, ('--no-hints',), 'hide the keys in the last row of the monitor (press m to show them)',
+           'hints', 'show keys in the last row', applies='monitor', is_saved=True),
+    Option('report_on_exit', SWITCH, ('--no-report',), 'print no report when the monitor exits',
+           'report-on-exit', 'print a report when the monitor exits', applies='monitor'),
+    Option('columns', {'type': _split, 'metavar': 'NAMES'}, ('--columns',), 'show these columns of processes, comma-separated, such as pid,user,owner,command',
+           'columns', 'columns of the process panel, from left to right', is_saved=True),
+    Option('scroll_back', {'type': duration(*options.SCROLL_BACKS, unit='m'), 'metavar': 'MINUTES'}, ('--scroll-back',), 'keep the last MINUTES of samples in memory, to look back at; also a time such as 2h (default: 60)',
+           'scroll-back', 'minutes of samples that the monitor keeps in memory, to look back at; 0: none', applies='monitor', unit='m'),
+    Option('owner_names', {'choices': options.OWNER_NAMES}, ('--owner-names',), 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)',
+           'owner-names', 'where names of containers and pods are looked up: readable files, also sockets of Docker and Podman, or none'),
+    Option('wake', {'choices': options.WAKE}, ('--wake',), 'wake sleeping GPUs (runtime D3 on laptops): never, when you press r in the monitor (ask), or at once (always); --only wakes the GPUs that it names (default: ask)',
+           'wake', 'when to wake sleeping GPUs: never, when you press r, or always'),
+    Option('ssh', {'metavar': 'HOST'}, ('--ssh',), 'show another machine over ssh; nvitop must be installed there, too'),
+)
 #: Title of a group in the help → its options.
 GROUPS: dict[str, tuple[Option, ...]] = {
-    'general': (
-        Option('once', SWITCH, ('-1', '--once'), 'print a report and exit'),
-        Option('mode', {'choices': options.MODES, 'nargs': '?'}, ('-m', '--monitor'), 'run the monitor with GPUs in this form: a row of as many lines as fit (auto), of one line (compact), or the classic table (full), which -1 -m full prints too',
-               'mode', 'form of the GPUs: auto, compact (a line each) or full (the classic table)', is_saved=True),
-        Option('interval', {'type': duration(*options.INTERVALS), 'metavar': 'TIME'}, ('--interval',), 'measure every TIME, such as 5 or 500ms; at least 250ms (default: devices 1s, processes 2s)',
-               'interval', 'time between samples, at least 0.25 s (default: devices 1 s, processes 2 s)', applies='monitor', unit='s'),
-        Option('ascii', SWITCH, ('-U', '--ascii', '--no-unicode'), 'draw with ASCII characters only',
-               'ascii'),
-        Option('readonly', SWITCH, ('--readonly',), 'disable sending signals to processes',
-               'readonly', applies='monitor'),
-        Option('show_host', SWITCH, ('--no-host',), 'hide the host panel of the monitor (press H to show it)',
-               'show-host', 'show the host panel', applies='monitor', is_saved=True),
-        Option('flat', SWITCH, ('--flat',), 'list processes one by one instead of by job (press J to change it)',
-               'flat', 'list processes one by one instead of by job', is_saved=True),
-        Option('hints', SWITCH, ('--no-hints',), 'hide the keys in the last row of the monitor (press m to show them)',
-               'hints', 'show keys in the last row', applies='monitor', is_saved=True),
-        Option('report_on_exit', SWITCH, ('--no-report',), 'print no report when the monitor exits',
-               'report-on-exit', 'print a report when the monitor exits', applies='monitor'),
-        Option('columns', {'type': _split, 'metavar': 'NAMES'}, ('--columns',), 'show these columns of processes, comma-separated, such as pid,user,owner,command',
-               'columns', 'columns of the process panel, from left to right', is_saved=True),
-        Option('scroll_back', {'type': duration(*options.SCROLL_BACKS, unit='m'), 'metavar': 'MINUTES'}, ('--scroll-back',), 'keep the last MINUTES of samples in memory, to look back at; also a time such as 2h (default: 60)',
-               'scroll-back', 'minutes of samples that the monitor keeps in memory, to look back at; 0: none', applies='monitor', unit='m'),
-        Option('owner_names', {'choices': options.OWNER_NAMES}, ('--owner-names',), 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)',
-               'owner-names', 'where names of containers and pods are looked up: readable files, also sockets of Docker and Podman, or none'),
-        Option('wake', {'choices': options.WAKE}, ('--wake',), 'wake sleeping GPUs (runtime D3 on laptops): never, when you press r in the monitor (ask), or at once (always); --only wakes the GPUs that it names (default: ask)',
-               'wake', 'when to wake sleeping GPUs: never, when you press r, or always'),
-        Option('ssh', {'metavar': 'HOST'}, ('--ssh',), 'show another machine over ssh; nvitop must be installed there, too'),
-    ),
     'device filters': (
+        Option('only', DEVICES, ('-o', '-i', '--only', '--id'), f'{DEVICES_HELP}; overrides --only-visible'),
         Option('only_visible', SWITCH, ('-ov', '--only-visible'), 'include only the devices in CUDA_VISIBLE_DEVICES'),
     ),
     'process filters (a process must match all of them)': (
@@ -169,13 +182,17 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option('only_compute', SWITCH, ('-C', '--only-compute'), 'show only processes with only a compute context (type C)'),
         Option('graphics', SWITCH, ('-g', '--graphics'), 'show only processes with a graphics context (types G and C+G)'),
         Option('only_graphics', SWITCH, ('-G', '--only-graphics'), 'show only processes with only a graphics context (type G)'),
-        Option('users', {'metavar': 'USERNAME', 'nargs': '*', 'type': separated(str)}, ('-u', '--user'), 'show only processes of these users (default: the current user)'),
-        Option('pids', {'metavar': 'PID', 'nargs': '+', 'type': separated(whole_number(1))}, ('-p', '--pid'), 'show only these processes'),
+        Option('users', {'metavar': 'USERNAME', 'nargs': '*', 'action': Extend, 'type': separated(str)}, ('-u', '--user'), 'show only processes of these users (default: the current user)'),
+        Option('pids', {'metavar': 'PID', 'nargs': '+', 'action': Extend, 'type': separated(whole_number(1))}, ('-p', '--pid'), 'show only these processes'),
     ),
     'colors': (
         Option('force_color', SWITCH, ('--force-color',), 'color the report even if the output is not a terminal', applies='report'),
+        Option('theme', {'action': 'store_const', 'const': 'light'}, ('--light',), 'set the colors for a light background, like --theme light'),
         Option('theme', {'choices': options.THEME_NAMES}, ('--theme',), 'set the colors (default: auto, which is dark or light like the background of the terminal, and dark if that is unknown)',
                'theme', 'colors; auto is dark or light like the background of the terminal', is_saved=True),
+        Option('', {'nargs': 0, 'action': _Ignored}, ('--colorful',), _NVITOP_1),
+        Option('', _THRESHOLDS, ('--gpu-util-thresh',), _NVITOP_1),
+        Option('', _THRESHOLDS, ('--mem-util-thresh',), _NVITOP_1),
         # A table must be last in a file.
         Option('keys', KEY_TABLE, (), 'keys of the monitor; each list replaces the default keys of an action', 'keys', applies='monitor'),
     ),
@@ -183,14 +200,16 @@ GROUPS: dict[str, tuple[Option, ...]] = {
 # fmt: on
 
 #: Field → option.
-OPTIONS: dict[str, Option] = {row.field: row for rows in GROUPS.values() for row in rows}
+OPTIONS: dict[str, Option] = {
+    row.field: row for rows in (GENERAL, *GROUPS.values()) for row in rows if row.field
+}
 #: Key in the configuration file → option.
 SETTINGS: dict[str, Option] = {row.key: row for row in OPTIONS.values() if row.key}
 
 _incomplete = OPTIONS.keys() ^ (set(options.Options._fields) - options.WITHOUT_ROW)
 if _incomplete:
     raise TypeError(
-        f'{sorted(_incomplete)}: an option needs a row in GROUPS of nvitop/console/option_table.py '
+        f'{sorted(_incomplete)}: an option needs a row in nvitop/console/option_table.py '
         'and a field in Options of nvitop/console/options.py'
     )
 
@@ -215,29 +234,12 @@ def make_parser() -> ArgumentParser:
         argument_default=argparse.SUPPRESS,
     )
     parser.add_argument_group('commands (nvitop help COMMAND explains one)', command_lines())
-    general = add_general(parser)
-    for title, rows in GROUPS.items():
-        group = general if title == 'general' else parser.add_argument_group(title)
-        if title == 'device filters':
-            add_devices(group, '-o', '-i', '--only', '--id', more='; overrides --only-visible')
+    groups = [(add_general(parser), GENERAL)]
+    groups += [(parser.add_argument_group(title), rows) for title, rows in GROUPS.items()]
+    for group, rows in groups:
         for option in rows:
             if option.flags:
                 option.add(group, argparse.SUPPRESS)
-    group.add_argument(
-        '--light',
-        dest='theme',
-        action='store_const',
-        const='light',
-        help='set the colors for a light background, like --theme light',
-    )
-    for flag, count in (('--colorful', 0), ('--gpu-util-thresh', 2), ('--mem-util-thresh', 2)):
-        group.add_argument(
-            flag,
-            nargs=count,
-            metavar='PERCENT',
-            action=_Ignored,
-            help='accepted for nvitop 1, without effect: each metric has one color',
-        )
     group = parser.add_argument_group(
         'configuration (options such as --no-readonly and --unicode override the file)'
     )
@@ -250,11 +252,6 @@ def make_parser() -> ArgumentParser:
         help='print the effective configuration as a commented file and exit',
     )
     return parser
-
-
-class _Ignored(argparse.Action):
-    def __call__(self, *_: object, **__: object) -> None:
-        """Store nothing."""
 
 
 #: Process filters that no process can match together.

@@ -27,13 +27,13 @@ INTERVALS = 0.25, 1e6
 SCROLL_BACKS = 0.0, 86400.0
 #: Fields of :class:`Options` without a row in :mod:`nvitop.console.option_table`: other options and
 #: the files that are read set them.
-WITHOUT_ROW = frozenset({'monitor', 'config_path', 'demo', 'only'})
+WITHOUT_ROW = frozenset({'monitor', 'config_path', 'demo'})
 
 
 class Options(NamedTuple):
     """Everything that can be set for a run of ``nvitop``, with its type and default.
 
-    :data:`nvitop.console.option_table.GROUPS` explains what each means.
+    :mod:`nvitop.console.option_table` explains what each means.
     """
 
     #: ``None``: only without a terminal.

@@ -15,6 +15,7 @@ from nvitop.basics.units import iso_time, parse_duration, parse_time
 from nvitop.console import lifecycle
 from nvitop.console.arguments import (
     ArgumentParser,
+    Extend,
     add_devices,
     add_general,
     duration,
@@ -300,9 +301,9 @@ def make_parser() -> ArgumentParser:
     add(
         '--ignore',
         nargs='+',
-        action='extend',
+        action=Extend,
         type=separated(one_of('kind', KINDS)),
-        default=[],
+        default=(),
         metavar='KIND',
         help='ignore these kinds of findings, such as pcie_link',
     )

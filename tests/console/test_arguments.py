@@ -97,7 +97,7 @@ def test_devices_are_separated_by_spaces_or_commas(option: str) -> None:
         ('-c -g', {'compute': True, 'graphics': True}),
         ('-C -G --no-only-graphics', {'only_compute': True, 'only_graphics': False}),
         ('-u', {'users': ()}),
-        ('-p 12 34', {'pids': (12, 34)}),
+        ('-p 12 34 --pid 5,6', {'pids': (12, 34, 5, 6)}),
         ('--no-host --host', {'show_host': True}),
         ('--demo mig -1', {'demo': 'mig', 'once': True}),
     ],
