@@ -383,6 +383,8 @@ def test_search_and_order_of_hosts() -> None:
     assert texts(nothing) == ['Not found: zzz among the filtered hosts']
     state = screen(40, 120, 30, 'o', 'u', 'R')
     assert texts(state) == ['Order: UTIL, lowest first']
+    for keys, words in (('gos', 'STATE, free first'), ('!osR', 'SEVERITY, critical last')):
+        assert texts(screen(40, 120, 30, *keys)) == [f'Order: {words}']
     clicked, _ = update_fleet(state, MousePressed(0, 0, hit=('column', 'host')))
     assert names(clicked) == sorted(names(state))  # a click on a heading sorts by it
     users = screen(40, 120, 30, 'u')

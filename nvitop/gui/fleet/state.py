@@ -43,6 +43,10 @@ _OTHER_ROWS = 15
 _FOLDS = {Screen.HOSTS: folded_hosts, Screen.GPUS: folded_neighbors}
 
 
+#: Column → what it lists first.
+_FIRST = {'state': 'free', 'severity': 'critical'}
+
+
 def _orders_of(name: str) -> tuple[Order, ...]:
     """Return the orders of a list, the one that its rows have first."""
     view = VIEWS[name]
@@ -53,7 +57,13 @@ def _orders_of(name: str) -> tuple[Order, ...]:
         is_descending = is_usual or not is_text
         letter = LETTERS[column.name]
         return Order(
-            column.name, letter, column.title, value, is_descending, is_text=not is_descending
+            column.name,
+            letter,
+            column.title,
+            value,
+            is_descending,
+            is_text=not is_descending,
+            first=_FIRST.get(column.name, ''),
         )
 
     orders = [order_of(column) for column in list_columns(name) if column.order]

@@ -40,7 +40,7 @@ LIST_ORDERS: Mapping[Screen, tuple[Order, ...]] = {
         Order('hours', 'h', 'USED h', lambda row: row.gpu_times and row.gpu_times[0]),
     ),
     Screen.PROBLEMS: (
-        Order('severity', 's', 'severity', None),
+        Order('severity', 's', 'severity', None, first='critical'),
         Order('last', 'l', 'LAST', lambda line: line.last),
         Order('first', 'f', 'FIRST', lambda line: line.first),
         Order('times', 't', 'SAMPLES', lambda line: line.times),

@@ -31,10 +31,14 @@ class Order(NamedTuple):
     is_text: bool = False
     #: Whether it needs values of all processes that are otherwise measured only for visible ones.
     needs_all: bool = False
+    #: What comes first instead of the highest value.
+    first: str = ''
 
     def describe(self, *, reverse: bool) -> str:
         """Return the order in words: ``'UTIL, highest first'``."""
         is_descending = self.is_descending != reverse
+        if self.first:
+            return f'{self.title}, {self.first} {"last" if reverse else "first"}'
         if self.is_text:
             return f'{self.title}, {"Z to A" if is_descending else "A to Z"}'
         return f'{self.title}, {"highest" if is_descending else "lowest"} first'
