@@ -40,7 +40,7 @@ from nvitop.gui.view.charts import (
 from nvitop.gui.view.device_histories import device_line
 from nvitop.gui.view.table import draw_cell, draw_headings
 from nvitop.gui.view.text import draw_border, draw_text, draw_uprights
-from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
+from nvitop.sampling.types import DeviceKey, Sample
 
 #: Marks the device of the selected process, left of its index.
 _SELECTED_MARK = '►'
@@ -115,12 +115,20 @@ def _position(shown: Sequence[GpuRow], panels: MainLayout) -> tuple[Item, ...]:
     return (Item((f'{count} {arrows}'.rstrip(),), KEY, 0),)
 
 
+class _Histories(NamedTuple):
+    """The histories of rows: their place, metric and time, and the value that fills one."""
+
+    cells: Cells
+    metric: Metric
+    ruler: Ruler
+    top: float
+
+
 class _DeviceTable(NamedTuple):
-    """The columns of rows, their histories, and the value that fills a history."""
+    """The columns of rows, and their histories."""
 
     columns: tuple[Placed, ...]
-    history: Placed | None
-    top: float
+    histories: _Histories | None
     #: Whether no bar is right below another one.
     has_high_bars: bool
 
@@ -135,8 +143,8 @@ def _draw_rows(
     rows, free = panels.folded
     table = _table(area.width, (*rows, *free), view, is_tall=panels.lines > 1)
     draw_headings(buf, area.y + 1, table.columns)
-    if table.history is not None:
-        _draw_times(buf, Rect(table.history.x, area.y + 1, table.history.width, 1), view)
+    if table.histories is not None:
+        _draw_times(buf, area.y + 1, table.histories)
     y = area.y + DEVICE_FRAME
     for row in shown:
         lines = lines_of(row, panels.lines)
@@ -144,7 +152,7 @@ def _draw_rows(
         y += lines
     if free and y < area.bottom:
         _draw_free(buf, Rect(1, y, area.width - 2, 1), table.columns, free, view)
-    return None if table.history is None else Cells(table.history.x, table.history.width)
+    return None if table.histories is None else table.histories.cells
 
 
 def _table(width: int, rows: Sequence[GpuRow], view: DeviceView, *, is_tall: bool) -> _DeviceTable:
@@ -157,32 +165,24 @@ def _table(width: int, rows: Sequence[GpuRow], view: DeviceView, *, is_tall: boo
     placed = place(columns, Cells(1, inside(width).right - 1), growing)
     has_high_bars = is_tall and not any(row.device.key.is_mig for row in rows)
     if placed[-1].column.name != 'history' or view.ruler is None:
-        return _DeviceTable(placed, None, 100.0, has_high_bars)
-    top = _common_top([row.device for row in rows], view, view.ruler, placed[-1].width)
-    return _DeviceTable(placed[:-1], placed[-1], top, has_high_bars)
+        return _DeviceTable(placed, None, has_high_bars)
+    metric, devices = METRICS_BY_NAME[view.graphs.metric], [row.device for row in rows]
+    cells = Cells(placed[-1].x, placed[-1].width)
+    top = top_of(metric, devices)
+    if top is None:  # all histories have the same scale
+        highest = [view.ruler.highest(device.key, metric.name, cells.width) for device in devices]
+        top = round_top(highest, base=base_of(metric))
+    return _DeviceTable(placed[:-1], _Histories(cells, metric, view.ruler, top), has_high_bars)
 
 
-def _draw_times(buf: Buffer, area: Rect, view: DeviceView) -> None:
+def _draw_times(buf: Buffer, y: int, histories: _Histories) -> None:
     """Draw the ruler, after the name of a metric that the user chose."""
-    assert view.ruler is not None  # there is a history
-    metric = METRICS_BY_NAME[view.graphs.metric]
-    if metric.name != GraphState().metric:
-        title = clip(metric.graph, max(0, area.width - 5), '')
+    area = Rect(histories.cells.x, y, histories.cells.width, 1)
+    if histories.metric.name != GraphState().metric:
+        title = clip(histories.metric.graph, max(0, area.width - 5), '')
         buf.write(area.x, area.y, title, HEADING)
         area = area.inset(cell_width(title) + 1, 0, 0, 0)
-    draw_ruler(buf, area, view.ruler)
-
-
-def _common_top(
-    devices: Sequence[DeviceSample], view: DeviceView, ruler: Ruler, width: int
-) -> float:
-    """Return the value that fills a history of the chosen metric, the same for all devices."""
-    metric = METRICS_BY_NAME[view.graphs.metric]
-    top = top_of(metric, devices)
-    if top is not None:
-        return top
-    highest = [ruler.highest(device.key, metric.name, width) for device in devices]
-    return round_top(highest, base=base_of(metric))
+    draw_ruler(buf, area, histories.ruler)
 
 
 def _draw_row(buf: Buffer, area: Rect, table: _DeviceTable, row: GpuRow, view: DeviceView) -> None:
@@ -199,21 +199,19 @@ def _draw_row(buf: Buffer, area: Rect, table: _DeviceTable, row: GpuRow, view: D
         _draw_silent(buf, area, table.columns, row, view.wake_key)
     else:
         _draw_below(buf, area.inset(0, 1, 0, 0), table, row)
-        if table.history is not None and view.ruler is not None:
-            graph = Rect(table.history.x, y, table.history.width, area.height)
-            metric = METRICS_BY_NAME[view.graphs.metric]
-            _draw_history(buf, graph, row, metric, view.ruler, table.top)
+        if table.histories is not None:
+            _draw_history(buf, area, row, table.histories)
     if view.marked is not None and is_on(view.marked, device.key):
         buf.write(1, y, _SELECTED_MARK, KEY)
     if device.key == view.selected:
         buf.restyle(Rect(1, y, table.right, 1), back=Role.SELECTED)
 
 
-def _draw_history(
-    buf: Buffer, area: Rect, row: GpuRow, metric: Metric, ruler: Ruler, top: float
-) -> None:
+def _draw_history(buf: Buffer, line: Rect, row: GpuRow, histories: _Histories) -> None:
     """Draw the history of a metric; that of the memory below if there is room, or in its place."""
+    cells, metric, ruler, top = histories
     memory, key = METRICS_BY_NAME['memory_percent'], row.device.key
+    area = Rect(cells.x, line.y, cells.width, line.height)
     below = Rect(area.x, area.y, 0, 0)
     if not is_known(row.device, metric.name) and is_known(row.device, memory.name):
         area, below = below, area
