@@ -20,7 +20,7 @@ from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
 from nvitop.gui.model.device_rows import GpuRow, devices_without_list, first_line_items, is_on
 from nvitop.gui.model.table import CLASSIC
 from nvitop.gui.render.buffer import Buffer, Item, Rect
-from nvitop.gui.state.events import Effect, EnvironmentRead, Event, RingBell
+from nvitop.gui.state.events import Effect, EnvironmentRead, Event, RingBell, SignalSent
 from nvitop.gui.state.keymap import HelpGroup, Keymap
 from nvitop.gui.state.orders import Order
 from nvitop.gui.state.problems import Tally
@@ -153,10 +153,10 @@ class Notice(NamedTuple):
     #: Time on the monotonic clock when it disappears.
     until: float = 0.0
     is_error: bool = False
-    #: A later notice on the same subject replaces it. That of a signal is its outcome: ``'SIGTERM sent'``.
+    #: A later notice on the same subject replaces it.
     subject: str = ''
-    #: The PIDs with this outcome.
-    pids: tuple[int, ...] = ()
+    #: The signals with the same outcome that it is about.
+    signals: tuple[SignalSent, ...] = ()
     #: Whether the next key or click removes it.
     until_key: bool = False
 
@@ -518,21 +518,20 @@ NOTICE_SECONDS = 5.0
 MAX_NOTICES = 8
 
 
-def note_outcome(
-    state: AppState, signal: str, pid: int, outcome: str, *, is_error: bool, name: str = ''
-) -> AppState:
+def note_outcome(state: AppState, sent: SignalSent, name: str = '') -> AppState:
     """Show the outcome of a signal, in one line for all processes with the same outcome.
 
     The name of the process is shown if it is the only one.
     """
-    subject = f'{signal} {outcome}'
-    before = next((notice.pids for notice in state.notices if notice.subject == subject), ())
-    pids = (*(earlier for earlier in before if earlier != pid), pid)
-    targets = f'{name} ({pid})' if name and len(pids) == 1 else ', '.join(map(str, pids))
-    text = _outcome_text(signal, targets, outcome)
-    if len(pids) > 1 and len(text) > state.width - 2:
-        text = _outcome_text(signal, f'{len(pids)} processes', outcome)
-    return _show_notice(state, Notice(text, is_error=is_error, subject=subject, pids=pids))
+    subject = f'{sent.signal} {sent.outcome} {sent.failure}'
+    before = next((n.signals for n in state.notices if n.subject == subject), ())
+    signals = (*(earlier for earlier in before if earlier.key.pid != sent.key.pid), sent)
+    pids = ', '.join(str(signal.key.pid) for signal in signals)
+    text = _outcome_text(sent, f'{name} ({pids})' if name and len(signals) == 1 else pids)
+    if len(signals) > 1 and len(text) > state.width - 2:
+        text = _outcome_text(sent, f'{len(signals)} processes')
+    notice = Notice(text, is_error=bool(sent.failure), subject=subject, signals=signals)
+    return _show_notice(state, notice)
 
 
 def _show_notice(state: AppState, notice: Notice) -> AppState:
@@ -542,12 +541,12 @@ def _show_notice(state: AppState, notice: Notice) -> AppState:
     return state._replace(notices=(*others, notice)[-MAX_NOTICES:])
 
 
-def _outcome_text(signal: str, targets: str, outcome: str) -> str:
-    if outcome == 'exited':
-        return f'{targets} exited or left the GPU after {signal}'
-    return (
-        f'Sent {signal} to {targets}' if outcome == 'sent' else f'{signal} to {targets}: {outcome}'
-    )
+def _outcome_text(sent: SignalSent, targets: str) -> str:
+    if sent.outcome == 'exited':
+        return f'{targets} exited or left the GPU after {sent.signal}'
+    if sent.failure:
+        return f'{sent.signal} to {targets}: {sent.failure}'
+    return f'Sent {sent.signal} to {targets}'
 
 
 def note_exits(before: Sample, state: AppState) -> AppState:
@@ -557,10 +556,10 @@ def note_exits(before: Sample, state: AppState) -> AppState:
     left = {process.key.pid for process in state.sample.processes}
     names = {process.key.pid: process.name or '' for process in before.processes}
     for notice in state.notices:
-        signal, _, outcome = notice.subject.partition(' ')
-        for pid in notice.pids if outcome == 'sent' else ():
-            if pid in names and pid not in left:
-                state = note_outcome(state, signal, pid, 'exited', is_error=False, name=names[pid])
+        for sent in notice.signals:
+            pid = sent.key.pid
+            if sent.outcome == 'sent' and pid in names and pid not in left:
+                state = note_outcome(state, sent._replace(outcome='exited'), names[pid])
     return state
 
 

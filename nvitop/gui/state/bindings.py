@@ -115,12 +115,10 @@ def sorting(
     """Return the bindings of ``o`` and a letter, and of the upper-case letter: the order reversed."""
     name = f'sort-by-{group}{order.name.replace("_", "-")}'
     usual, turned = (partial(run, order=order.name, reverse=reverse) for reverse in (False, True))
-    keys, places = f'o {order.letter}', frozenset({screen})
+    lower, upper, places = f'o {order.letter}', f'o {order.letter.upper()}', frozenset({screen})
     return (
-        Binding((keys,), name, usual, text, places, SORT, title, sorts=True),
-        Binding(
-            (f'o {order.letter.upper()}',), f'{name}-reversed', turned, '', places, SORT, sorts=True
-        ),
+        Binding((lower,), name, usual, text, places, SORT, title, order=order.name),
+        Binding((upper,), f'{name}-reversed', turned, '', places, SORT, order=order.name),
     )
 
 

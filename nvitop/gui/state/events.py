@@ -136,16 +136,31 @@ class SettingsSaved(NamedTuple):
     error: str = ''
 
 
+#: Outcome of a signal → why it had no effect.
+_FAILURES = {
+    'sent': '',
+    'exited': '',  # after it was sent
+    'gone': 'already exited',
+    'zombie': 'already exited; its parent has not reaped the zombie',
+    'not permitted': 'not permitted',
+    'reused': 'not sent: the PID belongs to another process now',
+    'unseen': 'not sent: it was never seen on this system',  # in another namespace, or no process
+    'failed': 'failed',
+}
+
+
 class SignalSent(NamedTuple):
     """A signal was sent to a process, or failed to be."""
 
     key: ProcessKey
     signal: str
-    #: ``'sent'``, ``'gone'``, ``'zombie'`` (the process had exited), ``'not permitted'``, ``'reused'``
-    #: (the PID belongs to another process now), ``'unseen'`` (the PID belongs to another namespace or
-    #: to no process), ``'failed'``.
+    #: ``'sent'``, ``'gone'``, …: a key of the table above.
     outcome: str
     detail: str = ''
+
+    @property
+    def failure(self) -> str:
+        return _FAILURES[self.outcome] + (f' ({self.detail})' if self.detail else '')
 
 
 class FleetArrived(NamedTuple):

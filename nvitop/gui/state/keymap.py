@@ -36,8 +36,8 @@ class Binding(NamedTuple):
     is_signal: bool = False
     #: Whether it leaves a screen.
     leaves: bool = False
-    #: Whether it sorts by one order, or shows the keys that do.
-    sorts: bool = False
+    #: Name of the order by which it sorts; whether it shows the keys that sort.
+    order: str = ''
     shows_orders: bool = False
     #: Whether it stops the program, also while text is typed.
     suspends: bool = False
@@ -108,7 +108,7 @@ class Keymap:
             (
                 keys.partition(' ')[0]
                 for binding in self.bindings
-                if binding.sorts and screen in binding.screens
+                if binding.order and screen in binding.screens
                 for keys in binding.keys
                 if ' ' in keys and self.reaches(screen, keys)
             ),
@@ -134,10 +134,10 @@ class Keymap:
             if place is screen
         )
 
-    def next_keys(self, screen: Screen, prefix: str) -> tuple[tuple[str, str], ...]:
+    def next_keys(self, screen: Screen, prefix: str) -> tuple[tuple[str, Binding], ...]:
         """Return the keys that can follow a prefix and what they do, in the order of the table."""
         return tuple(
-            (keys[len(prefix) + 1 :], binding.hint or binding.name)
+            (keys[len(prefix) + 1 :], binding)
             for binding in self.bindings
             if screen in binding.screens and binding.help
             for keys in binding.keys

@@ -21,16 +21,6 @@ from nvitop.gui.state.lists import relist
 from nvitop.gui.state.navigation import click, go_back, is_double, is_on_line, scroll, select_folded
 from nvitop.gui.state.problems import Tally, note_problem, problem_lines
 
-_OUTCOMES = {
-    'sent': 'sent',
-    'gone': 'already exited',
-    'zombie': 'already exited; its parent has not reaped the zombie',
-    'not permitted': 'not permitted',
-    'reused': 'not sent: the PID belongs to another process now',
-    'unseen': 'not sent: it was never seen on this system',
-    'failed': 'failed',
-}
-
 
 def update(state: AppState, event: events.Event) -> Result:
     """Return the state after an event, and the effects to carry out."""
@@ -175,17 +165,13 @@ def _set_clocks(state: AppState, event: events.ClockTicked) -> AppState:
 
 def _show_outcome(state: AppState, event: events.SignalSent) -> AppState:
     """Show the outcome of a signal; list failures among the problems."""
-    outcome = _OUTCOMES.get(event.outcome, event.outcome)
-    if event.detail:
-        outcome += f' ({event.detail})'
-    is_error = event.outcome != 'sent'
-    state = note_outcome(state, event.signal, event.key.pid, outcome, is_error=is_error)
-    if not is_error:
+    state = note_outcome(state, event)
+    if not event.failure:
         return state
 
     def noted(tally: Tally) -> Tally:
         pid, now = event.key.pid, state.timestamp
-        problems = note_problem(tally.problems, pid, event.signal, outcome, now)
+        problems = note_problem(tally.problems, pid, event.signal, event.failure, now)
         return tally._replace(problems=problems, lines=problem_lines(problems))
 
     # While the display is frozen, both problem lists get it.

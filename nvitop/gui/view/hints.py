@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.model.format import format_clock, format_process_type
+from nvitop.gui.model.table import UNSORTED
 from nvitop.gui.render.buffer import Buffer, Item, Rect
 from nvitop.gui.render.theme import BADGE, DIM, ERROR, KEY, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
@@ -78,16 +79,15 @@ def draw_next_keys(buf: Buffer, state: AppState) -> int:
 def _next_keys(state: AppState) -> tuple[str, list[Hint]]:
     """Return the keys pressed so far, and those that can follow; the order of the list is marked."""
     screen, prefix = state.screen, state.prefix
-    hints = [Hint((key,), words) for key, words in state.keymap.next_keys(screen, prefix)]
-    if prefix != state.keymap.sort_prefix(screen):
-        return prefix, hints
-    by = sorted_by(state)
-    marked = f'{by.arrow}{by.title}'
-    hints = [
-        hint._replace(words=marked, style=SORTED) if hint.words == by.title else hint
-        for hint in hints
-    ]
-    return 'Sort:', [*hints, Hint((), 'Shift: reverse')]
+    is_sorting = prefix == state.keymap.sort_prefix(screen)
+    by = sorted_by(state) if is_sorting else UNSORTED
+    hints = []
+    for key, binding in state.keymap.next_keys(screen, prefix):
+        if is_sorting and binding.order == by.order:
+            hints.append(Hint((key,), f'{by.arrow}{by.title}', style=SORTED))
+        else:
+            hints.append(Hint((key,), binding.hint or binding.name))
+    return ('Sort:', [*hints, Hint((), 'Shift: reverse')]) if is_sorting else (prefix, hints)
 
 
 def _width(hints: Sequence[Hint]) -> int:
