@@ -499,6 +499,21 @@ def test_page_of_a_gpu_shows_all_its_metrics_and_facts() -> None:
     assert (back.main.shows_page, back.main.selected_device) == (False, EIGHT.devices[3].key)
 
 
+def test_first_metrics_of_a_page_have_the_rows_that_are_left() -> None:
+    page = pressed(state_on('h100x8', 120, 40), '3', 'Enter')
+    seen = set()
+    for height in range(34, 60):
+        lines = lines_of(after(page, Resized(120, height)))
+        end = next(y for y, line in enumerate(lines) if line.startswith('├─ GPU 3'))
+        tops = [y for y in range(end) if re.match(r'│  [A-Z][A-Za-z ]+  \d', lines[y])]
+        heights = [below - y for y, below in zip(tops, [*tops[1:], end])]
+        assert heights == sorted(heights, reverse=True)
+        assert heights[0] - heights[-1] <= 1
+        assert heights[-4::2] == heights[-3::2]  # what is sent mirrors what is received
+        seen.add(heights.count(heights[0]))
+    assert len(seen) > 2
+
+
 def test_facts_that_do_not_fit_scroll_unless_a_process_is_selected() -> None:
     page = pressed(state_on('h100x8', 80, 24), '3', 'Enter')
 
