@@ -64,10 +64,10 @@ _ANY_WIDTH = 1 << 16
 _ADVICE = 'Enter opens the host; its own list of problems has advice'
 #: Kind of host → where its values come from, and what is missing.
 _WAYS = {
-    'own': 'nvitop exporter',
-    'dcgm': 'dcgm-exporter, which reports no users and few problems',
-    'ssh': 'nvitop over ssh',
-    'nvidia-smi': 'nvidia-smi over ssh, which reports no jobs',
+    'own': ('nvitop exporter', ''),
+    'dcgm': ('dcgm-exporter', ', which reports no users and few problems'),
+    'ssh': ('nvitop over ssh', ''),
+    'nvidia-smi': ('nvidia-smi over ssh', ', which reports no jobs'),
 }
 
 
@@ -158,7 +158,7 @@ def draw_report(state: AppState, rows: Sequence[Any], width: int) -> Buffer:
     bottom, ends = 3 + max(1, len(rows)) + 1, (0, width - 1)
     buf = Buffer(width, bottom + 1 + len(notes))
     draw_head(buf, _heads(state, width))
-    draw_border(buf, 2, (), ends, [Item((_title(name, rows),), TITLE)])
+    draw_border(buf, 2, (), ends, [Item((_titles(name, rows)[0],), TITLE)])
     for y in range(3, bottom):
         draw_uprights(buf, y, ends)
     area = Rect(2, 3, width - 4, bottom - 3)
@@ -209,10 +209,9 @@ def margins(state: AppState, lines: Sequence[Any]) -> tuple[int, int]:
 def draw_list(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
     fleet, rows = fleet_of(state), layout.lines
     name, cursor = LISTS[state.screen], layout.line
-    title = _title(name, rows)
-    if layout.length > layout.visible and ' in ' not in title:
-        title = title.partition(' ')[0]  # the frame counts the lines
-    set_title(buf, layout, (title,), [(safe(fleet.server),)])
+    title, brief = _titles(name, rows)
+    shown = brief if layout.length > layout.visible else title  # then the frame counts the lines
+    set_title(buf, layout, (shown,), [(safe(fleet.server),)])
     draw_table(
         buf,
         layout.with_headings,
@@ -251,7 +250,7 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
     elif row.is_silent:
         facts = [('ADVICE', finding.advice) for finding in row.findings if finding.advice]
     gpus = [gpu for host in shown.hosts for gpu in one_by_one(host)]
-    words = _words_of_hosts(shown.hosts)
+    words, lacks = _words_of_hosts(shown.hosts)
     room = area.height - 2 - len(facts)
     gpus = folded_gpus(gpus) if len(gpus) > room else gpus
     if len(gpus) > room:
@@ -259,9 +258,8 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
         faulty = sorted(range(len(gpus)), key=lambda at: gpus[at].gpus[0].severity is None)
         gpus = [gpus[at] for at in sorted(faulty[:room])]
     title = ' · '.join([safe(name), *words])
-    if cell_width(title) > buf.width - 4:
-        title = title.partition(', which')[0]  # without what its exporter does not report
-    draw_section(buf, area.y, clip(title, buf.width - 4))
+    fits = cell_width(title + lacks) <= buf.width - 4
+    draw_section(buf, area.y, title + lacks if fits else clip(title, buf.width - 4))
     texts = [(label, safe(text)) for label, text in facts]
     y = area.y + 1 + draw_facts(buf, Rect(1, area.y + 1, buf.width - 2, 4), texts, 9)
     if gpus:
@@ -271,17 +269,21 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
         draw_table(buf, below, place_for(gpus, columns, below), gpus[: max(0, below.height - 1)])
 
 
-def _words_of_hosts(hosts: Sequence[FleetHost]) -> list[str]:
-    """Return what hosts have, and where their values come from."""
+def _words_of_hosts(hosts: Sequence[FleetHost]) -> tuple[list[str], str]:
+    """Return what hosts have and where their values come from, and what is missing there."""
     gpus, kinds = [gpu for host in hosts for gpu in host.gpus], {host.kind for host in hosts}
     if all(host.is_silent for host in hosts):
-        return [words for host in hosts for words in problems_of(host)]
+        return [words for host in hosts for words in problems_of(host)], ''
     models = {model for host in hosts for model in host.models}
     count = f'{len(gpus)} × {safe(*models)}' if len(models) == 1 else counted(len(gpus), 'GPU')
-    return [count, *(f'from {_WAYS.get(kind, kind)}' for kind in kinds if len(kinds) == 1)]
+    if len(kinds) != 1:
+        return [count], ''
+    way, lacks = _WAYS[kinds.pop()]
+    return [count, f'from {way}'], lacks
 
 
-def _title(name: str, rows: Sequence[Any]) -> str:
+def _titles(name: str, rows: Sequence[Any]) -> tuple[str, str]:
+    """Return the title of a list with and without its number of lines."""
     title, count = name.capitalize(), len(rows)
     if name == 'hosts':
         count = sum(len(row.members) or 1 for row in rows)
@@ -289,8 +291,9 @@ def _title(name: str, rows: Sequence[Any]) -> str:
         count = sum(bool(row.users) for row in rows)
     elif name == 'gpus':
         title, count = 'GPUs', sum(len(row.gpus) for row in rows)
-    folded = f' in {len(rows):,} rows' if count > len(rows) else ''
-    return f'{title} {count:,}{folded}' if rows else title
+    if count > len(rows):
+        return (f'{title} {count:,} in {len(rows):,} rows',) * 2
+    return f'{title} {count:,}' if rows else title, title
 
 
 def _columns(state: AppState, name: str, rows: Sequence[Any], width: int) -> list[Column]:
@@ -334,10 +337,6 @@ def _server_text(state: AppState) -> str:
     if not fleet.timestamp:
         return f'{safe(shown.server)}: no answer yet'
     size = f', {fleet.size_bytes / 1e6:.2f} MB' if fleet.size_bytes else ''
-    counts = [
-        f'{kinds.count(kind):,} {way.partition(",")[0]}'
-        for kind, way in _WAYS.items()
-        if kind in kinds
-    ]
+    counts = [f'{kinds.count(kind):,} {way}' for kind, (way, _) in _WAYS.items() if kind in kinds]
     read = f'read every {shown.period:.0f}s in {fleet.seconds:.2f}s{size}'
     return f'{safe(shown.server)}, {read} · hosts: {", ".join(counts) or "none"}'
