@@ -201,7 +201,7 @@ Reasons = Set[Tuple[Union[DeviceKey, None], str]]
 
 #: Field of a sample → name of the metric in a problem.
 _METRIC = {metric.field: metric.name for metric in METRICS}
-_IDENTITY = ('key', 'info', 'status', 'reason', 'sleep')
+_IDENTITY = ('key', 'info', 'status', 'reason', 'sleep', 'idle_seconds')
 #: Fields of processes that depend on what was observed before.
 _OBSERVED = ('key', 'is_outdated', 'gpu_idle_seconds', 'is_idle_longer')
 _LISTS = ('processes', 'graphics_processes', 'mps_processes')
@@ -252,7 +252,8 @@ class SampleChecker:
         if device.status != 'ok':
             if not device.reason:
                 yield f'{label}: {device.status} without a reason'
-            if any(value not in (None, ()) for value in device[len(_IDENTITY) :]):
+            measured = device._asdict().items()
+            if any(v not in (None, ()) for field, v in measured if field not in _IDENTITY):
                 yield f'{label}: {device.status}, but has values'
             return
         for field, found in device._asdict().items():
