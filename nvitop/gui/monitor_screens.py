@@ -125,14 +125,14 @@ def _find_process(_: AppState, text: str) -> IsHit | None:
 
 
 def _find_in_tree(state: AppState, text: str) -> IsHit | None:
-    query, uses = parse_query(text), lists.uses_of_devices(state)
+    query, uses = parse_query(text), lists.uses_of_devices(state.shown_sample)
     return (lambda row: matches_host_process(row.process, query, uses)) if query else None
 
 
 def _long_commands(state: AppState) -> tuple[list[str], int]:
     columns = place_processes(state.view.columns, state.width, state.widths)
     width = next((cell.width for cell in columns if cell.column.name == 'command'), 0)
-    return [row.command or '' for row in state.rows] if width else [], width
+    return [row.command or '' for row in state.lists.rows] if width else [], width
 
 
 def _variable(line: tuple[str, str]) -> str:
@@ -151,20 +151,20 @@ def _prepare_tree(before: AppState, state: AppState) -> Result:
 
 def _long_rows(state: AppState) -> tuple[list[str], int]:
     columns = lists.tree_columns(state)  # none on a screen that is too narrow
-    texts = [row.prefix + (row.process.command or '') for row in state.tree_rows]
+    texts = [row.prefix + (row.process.command or '') for row in state.lists.tree_rows]
     return texts, columns[-1].width if columns else 0
 
 
 def _selected_in_list(state: AppState) -> Selected:
     key = state.position.key
-    lines = (line for block in state.blocks for line in block if line.key == key)
+    lines = (line for block in state.lists.blocks for line in block if line.key == key)
     processes = next((line.processes for line in lines), ())
     return Selected(None if state.selected is None else state.selected.identity, processes)
 
 
 def _selected_in_tree(state: AppState) -> Selected:
     index = current_line(state)
-    processes = () if index is None else (state.tree_rows[index].process,)
+    processes = () if index is None else (state.lists.tree_rows[index].process,)
     is_measured = bool(state.shown_sample.host_processes)
     return Selected(cast('tuple[int, float] | None', state.position.key), processes, is_measured)
 
@@ -201,7 +201,7 @@ TREE = ScreenSpec(
         *('h', 'S s', 'n N', 'Up Down', 'T', 'K', 'e', 'Space', 'x', 'Esc'),
         *('/', '\\', 'u', '!', 'z', 'q'),
     ),
-    lines=lambda state: state.tree_rows,
+    lines=lambda state: state.lists.tree_rows,
     demand=tree_demand,
     margins=lambda *_: (2, 0),
     key_of=lambda row: row.key,

@@ -78,7 +78,7 @@ def losing(sample: Sample, gpu: int) -> Sample:
 def test_signal_needs_a_target_and_a_confirmation(key: str, signal: str) -> None:
     state = state_of(MANY)
     assert press(state, key)[1] == (RingBell(),)
-    own = next(i for i, row in enumerate(state.rows) if row.is_own)
+    own = next(i for i, row in enumerate(state.lists.rows) if row.is_own)
     state = pressed(state, *['Down'] * (own + 1))
     target = state.selected
     assert target is not None
@@ -97,15 +97,15 @@ def test_signal_needs_a_target_and_a_confirmation(key: str, signal: str) -> None
 
 def test_process_of_another_user_is_a_target_only_if_it_is_tagged() -> None:
     state = state_of(MANY)
-    other = next(i for i, row in enumerate(state.rows) if not row.is_own)
+    other = next(i for i, row in enumerate(state.lists.rows) if not row.is_own)
     state = pressed(state, *['Down'] * (other + 1))
     assert press(state, 'T')[1] == (RingBell(),)
-    assert targets_of(pressed(state, 'Space', 'T')) == [state.rows[other].key.pid]
+    assert targets_of(pressed(state, 'Space', 'T')) == [state.lists.rows[other].key.pid]
 
 
 def test_page_of_a_process_signals_this_process_only_and_stays() -> None:
     state = state_of(MANY)
-    own = next(i for i, row in enumerate(state.rows) if row.is_own)
+    own = next(i for i, row in enumerate(state.lists.rows) if row.is_own)
     state = pressed(state, 'End', 'Space', 'Home', *['Down'] * own, 'Enter')
     tagged = state.main.tagged
     assert (state.screen, len(tagged)) == (Screen.PROCESS, 1)
@@ -192,13 +192,13 @@ def test_tags_on_a_lost_gpu_are_kept_and_counted(name: str) -> None:
 
 def test_selected_process_does_not_replace_tagged_ones_that_are_not_listed() -> None:
     state = pressed(state_of(MANY), 'End', 'Space', 'Home')
-    assert state.rows[0].is_own
+    assert state.lists.rows[0].is_own
     state = arrived(state, losing(MANY, 1))
     assert not signal_targets(state)
     state = pressed(state, 'T')
     assert state.dialog is None
     assert texts(state) == ['Tagged processes are not readable on GPU 1']
-    assert targets_of(pressed(state, 'Esc', 'Home', 'T')) == [state.rows[0].key.pid]
+    assert targets_of(pressed(state, 'Esc', 'Home', 'T')) == [state.lists.rows[0].key.pid]
 
 
 @pytest.mark.parametrize('screen', ['', 't'])
@@ -329,7 +329,7 @@ def test_nothing_can_be_confirmed_without_room_to_name_a_target(width: int, heig
     assert later.dialog is not None
     assert pressed(state, 'Esc').dialog is None
     smallest = read_dialog(asked(width=40, height=6))
-    assert f'{smallest.rows[0].key.pid}  ' in text_of(smallest)
+    assert f'{smallest.lists.rows[0].key.pid}  ' in text_of(smallest)
     assert [type(effect) for effect in press(smallest, 'Enter')[1]] == [SendSignal]
 
 

@@ -67,7 +67,7 @@ def test_enter_on_a_user_or_job_lists_no_others(keys: tuple[str, ...], query: st
     rows = (process(1, 'al', '42', 9), process(2, 'alice', '421', 5))
     state = pressed(state_of(MANY._replace(processes=rows)), *keys)
     assert state.query == query
-    assert [row.key.pid for row in state.rows] == [1]
+    assert [row.key.pid for row in state.lists.rows] == [1]
     again = pressed(state, *keys)
     assert again.query == query
 
@@ -92,12 +92,12 @@ def test_filter_takes_effect_while_it_is_typed_and_esc_restores_the_previous_one
     user = MANY.processes[0].username
     assert user is not None
     typed = pressed(state, '\\', 'Ctrl-U', *f'user:{user}')
-    assert {row.username for row in typed.rows} == {user}
+    assert {row.username for row in typed.lists.rows} == {user}
     kept = pressed(typed, 'Enter')
-    assert (kept.field, kept.rows) == (None, typed.rows)
+    assert (kept.field, kept.lists.rows) == (None, typed.lists.rows)
     for key in ('Esc', 'Ctrl-C'):
         dropped = pressed(typed, key)
-        assert (dropped.field, dropped.rows) == (None, state.rows)
+        assert (dropped.field, dropped.lists.rows) == (None, state.lists.rows)
 
 
 def test_keys_are_only_text_while_typing() -> None:
@@ -118,7 +118,7 @@ def test_editing_the_line() -> None:
 
 def test_search_goes_on_with_n_and_its_esc_returns_to_where_it_began() -> None:
     state = pressed(state_of(MANY), 'Down', '/', *f'user:{MANY.processes[0].username}', 'Enter')
-    hits = [row.key for row in state.rows if row.username == MANY.processes[0].username]
+    hits = [row.key for row in state.lists.rows if row.username == MANY.processes[0].username]
     assert state.selected == hits[0]
     assert pressed(state, 'n', 'n').selected == hits[2]
     assert pressed(state, 'N').selected == hits[-1]
@@ -128,8 +128,8 @@ def test_search_goes_on_with_n_and_its_esc_returns_to_where_it_began() -> None:
     assert pressed(typed, 'Down', 'F3').selected == hits[2]
     assert pressed(typed, 'Down', 'Up').selected == hits[0]
     filtered = pressed(state, '\\', *f'user:{MANY.processes[0].username}', 'Down')
-    assert filtered.selected == filtered.rows[1].key
-    assert pressed(filtered, 'Up').selected == filtered.rows[0].key
+    assert filtered.selected == filtered.lists.rows[1].key
+    assert pressed(filtered, 'Up').selected == filtered.lists.rows[0].key
 
 
 @pytest.mark.parametrize(

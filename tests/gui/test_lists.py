@@ -189,7 +189,7 @@ def test_users_and_problems_have_a_filter() -> None:
     problems = pressed(state_of(SAMPLES['lost']), '!')
     found = pressed(problems, '\\', *'gpu responding')
     assert {line.what for line in listed_problems(found)} == {'not responding'}
-    assert (found.query, len(found.rows)) == ('', len(problems.rows))
+    assert (found.query, len(found.lists.rows)) == ('', len(problems.lists.rows))
     assert listed_problems(pressed(found, 'Esc')) == listed_problems(problems)
     assert listed_problems(pressed(found, 'Enter', 'q', '!')) == listed_problems(problems)
     missed = pressed(found, 'Enter', '/', *'zzz', 'Enter')
@@ -331,12 +331,12 @@ def test_every_process_has_one_line(pairs: list[tuple[int, int]]) -> None:
 def test_tree_opens_at_the_selected_process_and_returns_its_selection() -> None:
     state = pressed(state_of(MANY), 'Down', 'Down', 't')
     selected = state.positions[Screen.TREE].key
-    assert selected == state.rows[1].key[:2]
+    assert selected == state.lists.rows[1].key[:2]
     # The first sample after opening the tree was measured without host processes.
     state = arrived(arrived(state, MANY._replace(timestamp=1.0)), with_families(MANY))
     assert state.positions[Screen.TREE].key == selected
     state = pressed(state, 'Down', 'Down', 't')
-    assert (state.screen, state.selected) == (Screen.MAIN, state.rows[2].key)
+    assert (state.screen, state.selected) == (Screen.MAIN, state.lists.rows[2].key)
     assert pressed(state, 't', 'Home', 't').selected is None
 
 
@@ -353,7 +353,7 @@ def test_child_that_the_options_hide_is_shown_only_as_an_ancestor() -> None:
         state = state_of(sample)
         wanted = ProcessFilter(pids=frozenset({pid}))
         state = arrived(state._replace(main=state.main._replace(filter=wanted)), sample)
-        assert [row.process.pid for row in pressed(state, 't').tree_rows] == shown
+        assert [row.process.pid for row in pressed(state, 't').lists.tree_rows] == shown
 
 
 def test_commands_of_siblings_in_the_tree_show_what_differs() -> None:
@@ -460,7 +460,7 @@ def test_preset_brings_the_keys_of_nvitop_1_back_and_single_actions_change_them(
     state = state._replace(width=100, height=40, view=state.view._replace(flat=True))
     state = update(state, SampleArrived(SAMPLES['processes200']._replace(sequence=1)))[0]
     chosen = press(state, 'Down', 'Tab')[0]
-    assert chosen.selected == state.rows[1].key
+    assert chosen.selected == state.lists.rows[1].key
     assert press(chosen, 'k')[0].dialog is not None
     assert press(state, '/')[0].sort.reverse
     assert press(chosen, 'R')[0].selected is None

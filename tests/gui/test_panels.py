@@ -669,7 +669,7 @@ def test_commands_have_room_before_memory_and_its_bandwidth() -> None:
 
 def test_lists_scroll_to_the_last_process_and_to_the_end_of_its_command() -> None:
     state = state_of(SAMPLES['processes200'], 80, 24)
-    last = str(state.rows[-1].key.pid)
+    last = str(state.lists.rows[-1].key.pid)
     assert last not in '\n'.join(lines_of(state))
     (line,) = [line for line in lines_of(pressed(state, 'End', '$')) if last in line]
     assert '..' in line

@@ -16,7 +16,7 @@ from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import NO_HIT, Buffer
-from nvitop.gui.state.app_state import AppState, SignalTarget
+from nvitop.gui.state.app_state import AppState, Lists, SignalTarget
 from nvitop.gui.state.dialog import SIGNALS
 from nvitop.gui.state.events import (
     EnvironmentRead,
@@ -222,7 +222,7 @@ def _assert_sound(state: AppState) -> None:
         assert state.selected in {process.key for process in state.shown_sample.processes}
     assert state.selected is None or state.job is None
     assert state.screen is not Screen.PROCESS or state.shown_process is not None
-    assert relist(state._replace(listed_from=())) == state
+    assert relist(state._replace(lists=Lists())) == state
 
 
 _VIEWS = st.builds(

@@ -449,7 +449,7 @@ def test_selected_card_is_shown_in_full_and_each_of_its_rows_can_be_clicked(
 
 def test_failed_signal_is_listed_as_a_problem() -> None:
     state = state_on('one', 120, 24)
-    key = state.rows[0].key
+    key = state.lists.rows[0].key
     state, _ = update(state, SignalSent(key, 'SIGTERM', 'not permitted'))
     state, _ = update_all(state, (ClockTicked(99.0, NOW), KeyPressed('!')))
     text = text_of(state)

@@ -34,7 +34,7 @@ def why_not_full(state: AppState) -> str:
     if state.width < CLASSIC:
         return f'Full panels need {CLASSIC} columns'
     hints = state.height - state.body_height
-    least = least_height_of_full(state.devices) + hints if state.devices else 0
+    least = least_height_of_full(state.lists.devices) + hints if state.lists.devices else 0
     return '' if state.height >= least else f'Full panels need {least} rows'
 
 

@@ -16,7 +16,7 @@ from typing import (
     cast,
 )
 
-from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
+from nvitop.gui.model.choices import MainState, ProcessFilter, Screen, Sort, ViewState
 from nvitop.gui.model.device_rows import GpuRow, devices_without_list, first_line_items, is_on
 from nvitop.gui.model.table import CLASSIC
 from nvitop.gui.render.buffer import Buffer, Item, Rect
@@ -306,12 +306,49 @@ class Program(NamedTuple):
     )
     #: The parts of the first line.
     first_line: Callable[[AppState], tuple[Item, ...]] = lambda state: first_line_items(
-        state.devices
+        state.lists.devices
     )
 
     @property
     def home(self) -> Screen:
         return next(iter(self.screens))
+
+
+class ListInputs(NamedTuple):
+    """Everything that :class:`Lists` are made from."""
+
+    sample: Sample
+    findings: tuple[Finding, ...]
+    wanted: ProcessFilter
+    query: str
+    #: The device that the user chose, and whether its page is shown.
+    device: DeviceKey | None
+    shows_page: bool
+    sort: Sort
+    #: Whether processes are listed one by one.
+    flat: bool
+    #: Whether columns without values are left out.
+    lacks_host: bool
+
+
+class Lists(NamedTuple):
+    """Devices and processes of the shown sample, as screens list them."""
+
+    #: ``None``: nothing was listed yet.
+    inputs: ListInputs | None = None
+    #: The rows of all devices.
+    devices: tuple[GpuRow, ...] = ()
+    #: Processes that match the filters, in the order of the list.
+    rows: tuple[ProcessSample, ...] = ()
+    #: The same processes by job, in the order of the list.
+    blocks: tuple[tuple[Line, ...], ...] = ()
+    #: Lines of the tree screen that match the filter, with their ancestors.
+    tree_rows: tuple[TreeRow, ...] = ()
+    #: Widths of the widest values of processes and devices, and of columns of the tree whose values
+    #: are wider than usual.
+    widths: Mapping[str, int] = {}
+    device_widths: Mapping[str, int] = {}
+    tree_widths: Mapping[str, int] = {}
 
 
 class AppState(NamedTuple):
@@ -360,23 +397,12 @@ class AppState(NamedTuple):
     gpu_times_since: float = 0.0
     #: Events of the recording, oldest first.
     events: tuple[RecordedEvent, ...] = ()
-    #: What the following ones were made from, see :func:`~nvitop.gui.state.lists.relist`.
-    listed_from: tuple[object, ...] = ()
-    #: Processes that match the filters, in the order of the list.
-    rows: tuple[ProcessSample, ...] = ()
-    #: The same processes by job, in the order of the list.
-    blocks: tuple[tuple[Line, ...], ...] = ()
+    lists: Lists = Lists()
     #: Widths of the widest values of processes, and of devices, so far.
     widths: Mapping[str, int] = {}
     #: The filter and the page that those of processes are for.
     widths_of: tuple[str, DeviceKey | None] = ('', None)
     device_widths: Mapping[str, int] = {}
-    #: The rows of all devices.
-    devices: tuple[GpuRow, ...] = ()
-    #: Lines of the tree screen that match the filter, with their ancestors.
-    tree_rows: tuple[TreeRow, ...] = ()
-    #: Widths of its columns whose values are wider than usual.
-    tree_widths: Mapping[str, int] = {}
     #: Hosts and their values in ``nvitop fleet``.
     fleet: FleetState | None = None
     #: The text that was searched for; ``''`` after Esc.
@@ -497,8 +523,8 @@ class AppState(NamedTuple):
         """The rows of the main screen: those of one device while its page is shown."""
         key = self.main.selected_device
         if key is None or not self.main.shows_page:
-            return self.devices
-        return tuple(row for row in self.devices if is_on(row.device.key, key))
+            return self.lists.devices
+        return tuple(row for row in self.lists.devices if is_on(row.device.key, key))
 
     @property
     def shown_tally(self) -> Tally:

@@ -158,7 +158,7 @@ def _next(hits: list[int], at: int | None, step: int) -> int:
 def _count_processes(state: AppState, _: str) -> str:
     if state.screen is not Screen.MAIN:
         return ''
-    return f'{len(state.rows)} of {len(state.shown_sample.processes)}'
+    return f'{len(state.lists.rows)} of {len(state.shown_sample.processes)}'
 
 
 _EDITING = (('Ctrl-U', 'delete'), ('Enter', 'apply'), ('Esc', 'cancel'))

@@ -16,10 +16,10 @@ from nvitop.gui.model.main_layout import MainLayout, main_layout
 from nvitop.gui.model.table import Placed, Sorted, place
 from nvitop.gui.render.buffer import Cells
 from nvitop.gui.state import orders, process_filter, process_rows
-from nvitop.gui.state.app_state import AppState, Result, notify
+from nvitop.gui.state.app_state import AppState, ListInputs, Lists, Result, notify
 from nvitop.gui.state.orders import Order
 from nvitop.gui.state.problems import ProblemCount, missing_values
-from nvitop.sampling.types import HostProcessSample, ProcessSample
+from nvitop.sampling.types import HostProcessSample, ProcessSample, Sample
 
 #: Minimum width of a column of processes.
 _HEADING = 4
@@ -81,86 +81,91 @@ def sort_list(state: AppState, order: str, *, reverse: bool) -> Result:
 _DEVICES_WIDTH = 16
 
 
-def _sources(state: AppState) -> tuple[object, ...]:
-    """Return everything that the rows of devices and the lists of processes are made from."""
-    return (
-        *(state.shown_sample, state.findings, state.origin.is_chosen),
-        *(state.main, state.query, state.sort, state.screen, state.view.flat),
-        state.field is not None and state.field.purpose.is_filter,
-    )
-
-
 def relist(state: AppState) -> AppState:
-    """Build the rows of devices and the lists again if what they are made from has changed."""
-    if _sources(state) == state.listed_from:
-        return state
-    state = _list(state)
-    return state._replace(listed_from=_sources(state))
+    """Make the lists again if their inputs have changed."""
+    inputs = state.lists.inputs
+    if inputs is None or inputs.sample is not state.shown_sample:
+        state = _drop_gone(state)
+    inputs = _inputs_of(state)
+    if inputs != state.lists.inputs:
+        state = state._replace(lists=make_lists(inputs))
+    return _with_widths(state)
 
 
-def _list(state: AppState) -> AppState:
-    """Build the lists; drop selection and tags of processes that exited."""
-    main, processes = state.main, state.shown_sample.processes
-    jobs = (
-        {process_rows.job_key(process) for process in processes}
-        if main.folded or state.job
-        else set()
+def _inputs_of(state: AppState) -> ListInputs:
+    main = state.main
+    return ListInputs(
+        state.shown_sample,
+        state.findings,
+        main.filter,
+        state.query,
+        main.selected_device,
+        main.shows_page,
+        state.sort,
+        state.view.flat,
+        _lacks_host(state),
     )
-    if not main.folded.keys() <= jobs:
-        main = main._replace(folded={job: main.folded[job] for job in main.folded.keys() & jobs})
-    if main.selected_device not in (None, *(device.key for device in state.shown_sample.devices)):
-        main = main._replace(selected_device=None, shows_page=False)
-    state = state._replace(main=main)
-    found = process_filter.filter_processes(processes, process_filter.parse_query(state.query))
+
+
+def make_lists(inputs: ListInputs) -> Lists:
+    processes = inputs.sample.processes
+    found = process_filter.filter_processes(processes, process_filter.parse_query(inputs.query))
     matching = found
-    if main.selected_device is not None:
-        matching = tuple(row for row in found if is_on(row.key.device, main.selected_device))
-    rows = orders.list_processes(matching, main.filter, state.sort)
-    if state.selected is not None or state.job is not None or main.tagged:
-        alive = {process.key for process in processes}
-        state = _drop_selection(state, Screen.MAIN, {*alive, *jobs})
-        if not main.tagged <= alive:
-            # A GPU that is not responding may recover, and its processes with it.
-            gone = main.tagged - alive
-            kept = {key for key in gone if unknown_among((key.device,), state.shown_sample)}
-            main = main._replace(tagged=(main.tagged & alive) | kept)
-    # The first samples after the tree was opened may not have host processes yet.
-    if state.screen is Screen.TREE and state.shown_sample.host_processes:
-        present = {p.identity for p in state.shown_sample.host_processes}
-        state = _drop_selection(state, Screen.TREE, present)
-        state = state._replace(tagged_hosts=state.tagged_hosts & present)
-    tree_rows = list_tree(state)
+    if inputs.device is not None:
+        matching = tuple(row for row in found if is_on(row.key.device, inputs.device))
+    rows = orders.list_processes(matching, inputs.wanted, inputs.sort)
     blocks = (
         tuple((process_rows.Line(process),) for process in rows)
-        if state.view.flat
-        else process_rows.group_by_job(rows, state.sort)
+        if inputs.flat
+        else process_rows.group_by_job(rows, inputs.sort)
     )
-    devices = device_rows(state.shown_sample, state.findings)
-    listed = matching if main.shows_page else found
-    return _with_widths(state._replace(main=main), listed or processes, blocks)._replace(
-        rows=rows,
-        blocks=blocks,
-        devices=devices,
-        device_widths=_widest(state.device_widths, device_widths(devices)),
-        tree_rows=tree_rows,
-        tree_widths=_tree_widths(tree_rows),
+    widths = process_rows.list_widths(
+        (matching if inputs.shows_page else found) or processes, blocks
+    )
+    if inputs.lacks_host:
+        widths.update(dict.fromkeys(_columns_without_values(processes), 0))
+    devices = device_rows(inputs.sample, inputs.findings)
+    tree_rows = _list_tree(inputs)
+    return Lists(
+        inputs,
+        devices,
+        rows,
+        blocks,
+        tree_rows,
+        widths,
+        device_widths(devices),
+        _tree_widths(tree_rows),
     )
 
 
-def _with_widths(
-    state: AppState,
-    listed: Sequence[ProcessSample],
-    blocks: Sequence[Sequence[process_rows.Line]],
-) -> AppState:
+def _drop_gone(state: AppState) -> AppState:
+    """Drop selection, tags and folds of devices, jobs and processes that have left the sample."""
+    main, sample = state.main, state.shown_sample
+    if main.selected_device not in (None, *(device.key for device in sample.devices)):
+        main = main._replace(selected_device=None, shows_page=False)
+    alive = {process.key for process in sample.processes}
+    jobs = {process_rows.job_key(process) for process in sample.processes}
+    # A GPU that is not responding may recover, and its processes with it.
+    kept = {key for key in main.tagged - alive if unknown_among((key.device,), sample)}
+    folded = {job: is_folded for job, is_folded in main.folded.items() if job in jobs}
+    main = main._replace(folded=folded, tagged=main.tagged & (alive | kept))
+    state = _drop_selection(state._replace(main=main), Screen.MAIN, alive | jobs)
+    # The first samples after the tree was opened may not have host processes yet.
+    if sample.host_processes:
+        present = {process.identity for process in sample.host_processes}
+        state = _drop_selection(state, Screen.TREE, present)
+        state = state._replace(tagged_hosts=state.tagged_hosts & present)
+    return state
+
+
+def _with_widths(state: AppState) -> AppState:
     """Fit the columns to a filter or page; none moves while the user types or when a job starts."""
+    state = state._replace(device_widths=_widest(state.device_widths, state.lists.device_widths))
     if state.field is not None and state.field.purpose.is_filter:
         return state
     widths_of = state.query, state.main.selected_device if state.main.shows_page else None
-    widths = process_rows.list_widths(listed, blocks)
-    if _lacks_host(state):
-        widths.update(dict.fromkeys(_columns_without_values(state.shown_sample.processes), 0))
     before = state.widths if widths_of == state.widths_of else {}
-    return state._replace(widths=_widest(before, widths), widths_of=widths_of)
+    return state._replace(widths=_widest(before, state.lists.widths), widths_of=widths_of)
 
 
 def _widest(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
@@ -214,24 +219,25 @@ def layout_of(state: AppState) -> MainLayout:
 def process_lines(state: AppState) -> tuple[process_rows.Line, ...]:
     """Return the lines of the process panel: jobs with their processes as far as there is room."""
     if state.view.flat:
-        return tuple(line for (line,) in state.blocks)
-    return process_rows.fold(state.blocks, layout_of(state).listed, state.main.folded)
+        return tuple(line for (line,) in state.lists.blocks)
+    return process_rows.fold(state.lists.blocks, layout_of(state).listed, state.main.folded)
 
 
-def list_tree(state: AppState) -> tuple[process_rows.TreeRow, ...]:
+def _list_tree(inputs: ListInputs) -> tuple[process_rows.TreeRow, ...]:
     """Return the lines of the tree screen.
 
     These are the processes on devices that match the options, with their ancestors and children.
     A filter keeps the lines that match it, with their ancestors.
     """
-    processes = state.shown_sample.host_processes
+    processes = inputs.sample.host_processes
     if not processes:
         return ()
-    wanted, device = state.main.filter, state.main.selected_device
+    uses = uses_of_devices(inputs.sample)
+    wanted, device = inputs.wanted, inputs.device
     if wanted != ProcessFilter() or device is not None:
         rows = (
             row
-            for row in state.shown_sample.processes
+            for row in inputs.sample.processes
             if process_filter.is_listed(row, wanted)
             and (device is None or is_on(row.key.device, device))
         )
@@ -244,13 +250,12 @@ def list_tree(state: AppState) -> tuple[process_rows.TreeRow, ...]:
                 or (process.parent_pid in listed_pids and not process.devices)
             ),
         )
-    query = process_filter.parse_query(state.query)
+    query = process_filter.parse_query(inputs.query)
     if query:
-        uses = uses_of_devices(state)
         processes = _with_ancestors(
             processes, lambda process: process_filter.matches_host_process(process, query, uses)
         )
-    totals = {key: process_rows.total_of(rows) for key, rows in uses_of_devices(state).items()}
+    totals = {key: process_rows.total_of(rows) for key, rows in uses.items()}
     tree = process_rows.build_tree(processes)
     return tuple(row._replace(total=totals.get(row.key)) for row in tree)
 
@@ -268,16 +273,15 @@ def _with_ancestors(
     return tuple(process for process in processes if process.pid in kept)
 
 
-def uses_of_devices(state: AppState) -> process_filter.Uses:
+def uses_of_devices(sample: Sample) -> process_filter.Uses:
     """Return all processes on devices, filtered or not, by PID and start time."""
     uses: dict[tuple[int, float], list[ProcessSample]] = {}
-    for row in state.shown_sample.processes:
+    for row in sample.processes:
         uses.setdefault(row.identity, []).append(row)
     return uses
 
 
 def _tree_widths(rows: tuple[process_rows.TreeRow, ...]) -> dict[str, int]:
-    """Return the widths of the growing columns of the tree, computed once per list, not per key."""
     threads = 0
     devices = set()
     for row in rows:
@@ -291,7 +295,7 @@ def _tree_widths(rows: tuple[process_rows.TreeRow, ...]) -> dict[str, int]:
 
 
 def tree_columns(state: AppState) -> tuple[Placed, ...]:
-    return place(TREE_COLUMNS, Cells(0, state.inside.width), state.tree_widths)
+    return place(TREE_COLUMNS, Cells(0, state.inside.width), state.lists.tree_widths)
 
 
 def listed_users(state: AppState) -> tuple[process_rows.Group, ...]:
@@ -299,7 +303,7 @@ def listed_users(state: AppState) -> tuple[process_rows.Group, ...]:
 
     Unless a filter is set, users who have no process now are among them.
     """
-    users = process_rows.summarize_users(state.rows, by_owner=state.sums_by_owner)
+    users = process_rows.summarize_users(state.lists.rows, by_owner=state.sums_by_owner)
     if not state.sums_by_owner and state.gpu_times:
         # Recordings call unknown users '?', and those of free GPUs ''.
         times = {None if name == '?' else name: t for name, t in state.gpu_times.items() if name}

@@ -102,7 +102,7 @@ def hidden_by_filter(state: AppState) -> str:
 
 def select_key(state: AppState, key: ProcessKey) -> AppState:
     """Select a process on the main screen, and unfold its job."""
-    row = next((row for row in state.rows if row.key == key), None)
+    row = next((row for row in state.lists.rows if row.key == key), None)
     if row is None:
         return state
     position = state.position_on(Screen.MAIN)
@@ -132,7 +132,7 @@ def select_folded(state: AppState) -> AppState:
     """Select the job of the selected process if it was folded for want of room."""
     if state.screen is not Screen.MAIN or state.selected is None or current_line(state) is not None:
         return state
-    row = next((row for row in state.rows if row.key == state.selected), None)
+    row = next((row for row in state.lists.rows if row.key == state.selected), None)
     return state if row is None else state.at(state.position._replace(key=job_key(row)))
 
 
@@ -332,7 +332,7 @@ def leave_tree(tree: AppState, state: AppState) -> Result:
     selected = tree.selection.identity
     if selected is None or (state.selected and state.selected.identity == selected):
         return state, ()
-    keys = [row.key for row in state.rows if row.identity == selected]
+    keys = [row.key for row in state.lists.rows if row.identity == selected]
     return (select_key(state, keys[0]) if keys else deselect(state)), ()
 
 

@@ -19,7 +19,7 @@ def tag_subtree(state: AppState) -> Result:
     index = navigation.current_line(state)
     if index is None:
         return state, ()
-    return _toggle_tags(state, {row.key for row in subtree(state.tree_rows, index)}), ()
+    return _toggle_tags(state, {row.key for row in subtree(state.lists.tree_rows, index)}), ()
 
 
 def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:

@@ -46,14 +46,14 @@ def draw_main_screen(buf: Buffer, state: AppState, layout: ListLayout, history: 
         wake_key=state.with_key('r', '{}'),
         facts_y=main.facts_y,
     )
-    has_foreign = any(row.status == 'foreign' for row in state.rows)
+    has_foreign = any(row.status == 'foreign' for row in state.lists.rows)
     listed = ProcessView(
         layout.lines,
         columns=state.view.columns,
         widths=state.widths,
         total=len(sample.processes) if sample.sequence else None,
-        jobs=0 if state.view.flat else job_count(state.blocks),
-        processes=len(state.rows),
+        jobs=0 if state.view.flat else job_count(state.lists.blocks),
+        processes=len(state.lists.rows),
         limits=limits_of(state),
         by=sorted_by(state),
         selected=state.job or selected,

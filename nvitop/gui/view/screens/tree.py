@@ -27,7 +27,7 @@ _BRIEF = 10
 
 
 def draw_tree(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
-    rows, tagged, placed = state.tree_rows, tree_tags(state), tree_columns(state)
+    rows, tagged, placed = state.lists.tree_rows, tree_tags(state), tree_columns(state)
     set_title(buf, layout, _titles(state, rows), (unknown_note(state.shown_sample),))
     shown = _drawn_rows(layout.shown_lines, placed, shown_scroll_x(state))
     for y, row in enumerate(shown, layout.area.y):

@@ -113,7 +113,7 @@ def draw_users(buf: Buffer, state: AppState, layout: ListLayout, history: Histor
             buf, layout.area, empty_message(total, limits_of(state), state.shown_sample), DIM
         )
         return
-    devices = [row for row in state.devices if not row.is_divided]
+    devices = [row for row in state.lists.devices if not row.is_divided]
     columns = _columns(state, users, devices, buf.width)
     area = layout.with_headings
     placed = place_for(users, columns, area)
@@ -216,7 +216,7 @@ def _draw_title(buf: Buffer, state: AppState, layout: ListLayout) -> None:
     users = layout.length
     word = 'Job' if state.sums_by_owner else 'User'
     title = f'{word}s {users}' if users else f'{word}s'
-    silent = sum(process.gpu_memory_bytes is None for process in state.rows)
+    silent = sum(process.gpu_memory_bytes is None for process in state.lists.rows)
     memory = f'memory of {counted(silent, "process")} unknown'
     hours: tuple[str, ...] = ()
     if state.gpu_times and users and not state.sums_by_owner:
