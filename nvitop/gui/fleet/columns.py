@@ -204,7 +204,12 @@ def _dim_without_users(text: _Text) -> _Text:
 def list_columns(name: str) -> list[Column]:
     """Return the columns of a list."""
     if name == 'users':
-        return [column._replace(text=_dim_without_users(column.text)) for column in _COLUMNS[name]]
+        return [
+            column
+            if column.name == 'held_gpus'  # a warning, whoever holds them
+            else column._replace(text=_dim_without_users(column.text))
+            for column in _COLUMNS[name]
+        ]
     if name not in ('hosts', 'gpus'):
         return [*_COLUMNS[name]]
     first, *columns = _COLUMNS[name]
