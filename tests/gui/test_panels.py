@@ -544,9 +544,13 @@ def test_jobs_unfold_as_far_as_there_is_room_those_with_idle_memory_first() -> N
         lines = fold(group_by_job(sample.processes, Sort()), room)
         names = [line.process.username for line in lines if not line.is_job]
         assert [names.count('ann'), names.count('bob')] == shown
-    folded = process_panel(sample, room=3)
-    assert style_of(folded, '10.0') == style_of(folded, '2h') == WARNING
-    assert style_of(process_panel(sample, room=6), '10.0') == PLAIN
+    for room in (3, 6):  # folded or not, a job works as long as one of its processes does
+        panel = process_panel(sample, room=room)
+        assert style_of(panel, '10.0') == PLAIN
+    assert style_of(panel, '2h') == WARNING
+    held = sample._replace(processes=tuple(row._replace(gpu_idle_seconds=7200.0) for row in rows))
+    panel = process_panel(held, room=2)
+    assert style_of(panel, '10.0') == style_of(panel, '2h') == WARNING
     # What the user folded or unfolded stays when another job starts.
     state = pressed(state_on(sample, 80, 40, view=ViewState()), 'Down', 'Enter')
     others = tuple(process(device, pid, 'x', username=f'u{pid}') for pid in range(10, 90))

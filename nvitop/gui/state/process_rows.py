@@ -192,8 +192,6 @@ class Line(NamedTuple):
     is_job: bool = False
     #: Whether the processes of the job are hidden.
     is_folded: bool = False
-    #: The line of a job while its processes are hidden.
-    folded: Line | None = None
     #: Columns of a process that the line of its job shows for all.
     shown_above: Collection[str] = ()
     # Set when it is drawn, the others when it is listed.
@@ -232,8 +230,7 @@ def _lines_of(job: Group) -> tuple[Line, ...]:
     if len({format_age(process.running_time_seconds) for process in job.processes}) == 1:
         shown.add('time')
     members = (Line(process, job, shown_above=shown) for process in job.processes)
-    first = Line(job.total, job, is_job=True)
-    return (first._replace(folded=_folded(first)), *members)
+    return (Line(job.total, job, is_job=True), *members)
 
 
 def group_by_job(processes: Sequence[ProcessSample], sort: Sort) -> tuple[tuple[Line, ...], ...]:
@@ -260,7 +257,7 @@ def fold(
     """
     spare = room - len(blocks)
     unfolded = set()
-    by_waste = sorted(blocks, key=lambda block: not (block[0].folded or block[0]).holds_idle_memory)
+    by_waste = sorted(blocks, key=lambda block: not any(line.holds_idle_memory for line in block))
     for block in by_waste:
         if len(block) - 1 <= spare:
             spare -= len(block) - 1
@@ -269,22 +266,10 @@ def fold(
     for block in blocks:
         first = block[0]
         if first.job is not None and chosen.get(first.job.key, first.key not in unfolded):
-            lines.append(first.folded or first)
+            lines.append(first._replace(is_folded=True))
         else:
             lines.extend(block)
     return tuple(lines)
-
-
-def _folded(line: Line) -> Line:
-    """Return the line of a job that hides its processes: as idle as the one that is idle longest."""
-    total = line.process
-    if line.job is not None and (line.job.idle_memory_bytes or 0) >= WASTED_BYTES:
-        idle = filter(is_idle_holder, line.processes)
-        longest = max(idle, key=lambda process: process.gpu_idle_seconds or 0)
-        total = total._replace(
-            gpu_idle_seconds=longest.gpu_idle_seconds, is_idle_longer=longest.is_idle_longer
-        )
-    return line._replace(process=total, is_folded=True)
 
 
 #: Values of a job: means over devices of the sum over its processes, and sums over its processes.
