@@ -28,6 +28,8 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_load(0.4249), '0.42'),
         (f.format_load(123456), '9999+'),
         (f.format_device_name('NVIDIA GeForce RTX 4090 Laptop GPU', 19), 'RTX 4090 Laptop GPU'),
+        (f.format_device_name('Tesla V100-SXM2-32GB', 10), 'V100-SXM2'),
+        (f.format_device_name('Quadro RTX 6000', 10), 'RTX 6000'),
         (f.format_device_name('evil\x1b]0;x\x07', 19), 'evil␛]0;x␇'),
         (f.format_switch('Enabled'), 'On'),
         (f.format_pcie_link(None, 8), 'Gen? x8'),

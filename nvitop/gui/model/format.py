@@ -8,7 +8,7 @@ import time
 from typing import Iterable, Sequence
 
 from nvitop.basics.units import GiB, bytes2human, format_duration, utilization2string
-from nvitop.gui.render.width import cell_width, clip, clip_left, safe
+from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.sampling.types import DeviceKey
 
 NOT_AVAILABLE = 'N/A'
@@ -166,14 +166,19 @@ def product_name(name: str) -> str:
     return text[len(_MAKER) :] if text.startswith(_MAKER) else text
 
 
+#: First words of a product name that are its brand, and the end of a longer name.
+_BRAND, _NAME_END = re.compile(r'^[^\d ]+ '), re.compile(r'\b[ -][^ -]*$')
+
+
 def format_device_name(name: str | None, width: int) -> str:
-    """Format a product name without its maker, and without its first words if it is too long."""
+    """Format a product name without its maker; one that is too long loses its brand, then its end."""
     if name is None:
         return NOT_AVAILABLE
     text = product_name(name)
-    while cell_width(text) > width and ' ' in text:
-        text = text.partition(' ')[2]
-    return clip_left(text, width)
+    for part in (_BRAND, _NAME_END):
+        while cell_width(text) > width and part.search(text):
+            text = part.sub('', text, count=1)
+    return clip(text, width)
 
 
 def format_word(word: str | None) -> str:
