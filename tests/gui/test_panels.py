@@ -420,6 +420,10 @@ def test_fault_comes_before_the_advice_and_is_never_cut() -> None:
         assert text.count('uncorrected memory errors') == text.count('uncor') == 1
         assert text.index('uncor') < (text + 'Results').index('Results')
         assert lines < 5 or 'Results' in text
+    for lines in (3, 4):  # with one line, the reason is left out, not the command
+        text = '\n'.join(panel(machine(wrong), 140, lines).lines())
+        assert '  Stop its processes, then reset it: nvidia-smi --gpu-reset -i 0 ' in text
+        assert ('  Results may be wrong ' in text) == (lines > 3)
 
 
 def test_unknown_user_and_unknown_severity_are_no_guess_and_no_warning() -> None:

@@ -249,14 +249,17 @@ def _draw_silent(
 def _draw_words(buf: Buffer, area: Rect, words: Iterable[tuple[str, Style]]) -> int:
     """Draw texts, each from a line of its own on, as far as they fit; return the number of lines.
 
-    So is each sentence of a text if there is room.
+    So is each sentence of a text if there is room. Without, a command is more important than why.
     """
     used, width = 0, max(2, area.width)
     for text, style in words:
         room = area.height - used
         lines = [line for part in text.split('. ') for line in wrap(part, width)]
         if len(lines) > room:
-            lines = wrap(text, width, max(1, room))
+            lines = wrap(text, width)
+        if len(lines) > room:
+            sentence = max(text.split('. '), key=lambda sentence: ': ' in sentence)
+            lines = wrap(sentence, width, max(1, room))
         for line in lines if text and room > 0 else ():
             buf.write(area.x, area.y + used, line, style)
             used += 1
@@ -271,8 +274,8 @@ def _draw_below(buf: Buffer, area: Rect, table: _DeviceTable, row: GpuRow) -> No
     """
     if area.is_empty:
         return
-    if area.height > 2:  # so that high rows stay apart
-        area = area.inset(0, 0, 0, 1)
+    blank = int(area.height > 2)  # so that high rows stay apart
+    area = area.inset(0, 0, 0, blank)
     facts = list(_placed_facts(table.columns, row))
     first = [fact for number, fact in facts if number == 0]
     places = {cell.column.name: cell.x for cell in table.columns}
@@ -289,6 +292,8 @@ def _draw_below(buf: Buffer, area: Rect, table: _DeviceTable, row: GpuRow) -> No
     buf.write(left, area.y, beside, row.problem_style)
     x = places['state']
     below = Rect(x, area.y + start, table.right - x, area.height - start)
+    if any(cell_width(text) > below.width for text, _ in words):
+        below = below.inset(0, 0, 0, -blank)
     used = _draw_words(buf, below, words)
     for number, fact in facts:
         y = area.y + number + (used if number >= start else 0)
