@@ -117,11 +117,11 @@ def test_size_of_a_column_or_fact_in_its_table_is_its_width_on_the_screen(
 def test_ruler_names_times_that_are_complete_and_a_chosen_metric() -> None:
     sample = machine(gpu(0, 'A', gpu_utilization_percent=50), gpu(1, 'A'))
     heading = panel(sample, 120, 2, history=device_history_of(sample)).lines()[1]
-    assert re.search(r'UTIL +(┬90s +)?┬60s +┬30s +now │$', heading)
+    assert re.search(r'UTIL +┬60s +┬40s +┬20s +now │$', heading)
     heading = panel(
         sample, 120, 2, history=device_history_of(sample), metric='power_usage'
     ).lines()[1]
-    assert re.search(r'UTIL +POWER +(┬90s +)?┬60s +┬30s +now │$', heading)
+    assert re.search(r'UTIL +POWER +┬60s +┬40s +┬20s +now │$', heading)
 
 
 def test_free_mig_device_does_not_fill_with_the_memory_of_its_neighbor() -> None:

@@ -140,7 +140,7 @@ def ruler_of(state: AppState, history: History) -> Ruler:
 
 
 #: Seconds between two marks of a ruler, minimum number of cells between them, and usual number of marks.
-_STEPS, _TICK_CELLS, _TICKS = (10, 30, 60, 120, 300, 600, 900, 1800), 8, 4
+_STEPS, _TICK_CELLS, _TICKS = (10, 20, 30, 60, 120, 300, 600, 900, 1800), 8, 4
 
 
 def draw_ruler(buf: Buffer, area: Rect, ruler: Ruler) -> None:
