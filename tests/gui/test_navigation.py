@@ -473,6 +473,7 @@ def test_page_of_a_gpu_shows_all_its_metrics_and_facts() -> None:
         small = after(page, Resized(width, height))
         assert re.findall(' (PCIe|NVLink) RX .* up to ', text_of(small)) == ['PCIe', 'NVLink']
         panel = layout_of(small)
+        assert re.search(r' · torch..run --nproc_[^│]*([.]{2}|pretrain.py +) ┬', text_of(small))
         assert (panel.hidden_facts > 0) == (width == 80)
         assert panel.host >= 1
         assert panel.listed >= 2

@@ -143,12 +143,12 @@ def ruler_of(state: AppState, history: History) -> Ruler:
 _STEPS, _TICK_CELLS, _TICKS = (10, 20, 30, 60, 120, 300, 600, 900, 1800), 8, 4
 
 
-def draw_ruler(buf: Buffer, area: Rect, ruler: Ruler) -> None:
+def draw_ruler(buf: Buffer, area: Rect, ruler: Ruler) -> int:
     """Draw the times of the histories below, up to ``now`` or their last time, and a cursor at a past time.
 
-    A click on the ruler goes to a time.
+    Return the column of the first mark. A click on the ruler goes to a time.
     """
-    width, taken, last = area.width, range(0), 'now'
+    width, taken, last = area.width, range(area.width, area.width), 'now'
     if ruler.past is not None:
         at = ruler.cursor(width)
         at = at if at >= 0 else width - 1
@@ -170,6 +170,7 @@ def draw_ruler(buf: Buffer, area: Rect, ruler: Ruler) -> None:
         if is_free:
             buf.write(area.x + column, area.y, text, HEADING)
             x = column
+    return area.x + max(0, min(x, taken.start))
 
 
 #: Tops of histories, between two powers of ten.

@@ -363,11 +363,13 @@ def _draw_metrics(
     inner = Rect(cells.x, area.y + 1, cells.width, area.height - 1)
     left = history_x(inner.width)
     buf.hit(Rect(1, inner.y, area.width - 2, inner.height), 'device', row.device.key)
-    _draw_summary(buf, Rect(inner.x, inner.y, left - 1, 1), row, has_problem=not panels.fact_rows)
+    end = inner.right
     if view.ruler is not None:
-        draw_ruler(buf, inner.inset(left, 0, 0, 0), view.ruler)
+        end = draw_ruler(buf, inner.inset(left, 0, 0, 0), view.ruler) - 1
         series = [device_line(row.device, metric) for metric in panels.metrics]
         draw_series(buf, inner.inset(0, 1, 0, 0), series, MOST_LINES, view.ruler)
+    summary = Rect(inner.x, inner.y, end - inner.x, 1)
+    _draw_summary(buf, summary, row, has_problem=not panels.fact_rows)
     return Cells(inner.x + left, inner.width - left)
 
 
@@ -375,12 +377,13 @@ def _draw_summary(buf: Buffer, line: Rect, row: GpuRow, *, has_problem: bool) ->
     """Draw what a GPU is doing, for whom, and what is wrong unless the facts below have it."""
     name = f'GPU {row.device.key.label}{"!" if row.is_wrong else ""}'
     forms = row.problem_forms if has_problem else ()
+    job = clip(row.job, line.width)
     items = [
         Item((name,), row.mark_style, 0),
         Item((row.word,), row.word_style, 0),
         Item((row.mark if row.is_wrong and has_problem else '',), row.mark_style, 1),
         Item((row.who,), PLAIN._replace(bold=row.is_own), 2),
-        Item((row.job, clip(row.job, 15)), DIM, 3),
+        Item(tuple(clip(job, cells) for cells in range(max(cell_width(job), 15), 14, -1)), DIM, 3),
         Item(forms or ('',), row.problem_style, 4),
     ]
     x = line.x
