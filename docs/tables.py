@@ -20,7 +20,7 @@ from nvitop.exporter.dialects import DIALECT_NAMES, DeviceRow, Observation, Seri
 from nvitop.exporter.families import make_families, owner_properties
 from nvitop.exporter.pages import PROCESS_SERIES
 from nvitop.gui.model.choices import GRAPHS, Screen
-from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS
+from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, USER_COLUMNS
 from nvitop.gui.model.device_columns import DEVICE_COLUMNS
 from nvitop.gui.model.table import Column
 from nvitop.gui.monitor_screens import MONITOR
@@ -28,8 +28,6 @@ from nvitop.gui.state.bindings import BINDINGS, USUAL_KEYS
 from nvitop.gui.state.help_contents import MOUSE, TYPING, key_entry
 from nvitop.gui.state.help_contents import key_groups as groups_of
 from nvitop.gui.state.keymap import HelpGroup
-from nvitop.gui.state.orders import ORDERS
-from nvitop.gui.view.screens.users import USER_COLUMNS
 from nvitop.health import BUSY_PERCENT, HELD_RULE, SEVERITIES
 from nvitop.health.xid import ACTIONS, XIDS, action_of
 from nvitop.owner.types import Owner
@@ -163,7 +161,7 @@ def process_columns() -> Iterator[str]:
     rows = []
     for column in COLUMNS:
         unit, source = column.unit, column.source
-        order = next((code(f'o{o.letter}') for o in ORDERS if o.name == column.order), '')
+        order = code(f'o{column.letter}') if column.letter else ''
         title = code(column.title) if column.title else '(no heading)'
         rows.append((title, code(column.name), column.help, unit, source, order))
     yield from table(('column', 'name', 'meaning', 'unit', 'source', 'sort key'), rows)

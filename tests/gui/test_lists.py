@@ -167,7 +167,7 @@ def test_headings_of_users_show_the_order_and_a_click_changes_it() -> None:
     state = pressed(state_of(SAMPLES['h100x8'], 160, 40), 'U')
     by_memory = listed_users(state)
     assert '▼MEM GiB' in lines_of(state)[2]
-    state = after(state, click_hit(state, 'column', 'gpu-memory'))
+    state = after(state, click_hit(state, 'column', 'gpu_memory'))
     assert listed_users(state) == by_memory[::-1]
     assert '▲MEM GiB' in lines_of(state)[2]
     for heading, arrow in (('▼PROCS', -1), ('▲PROCS', 1)):

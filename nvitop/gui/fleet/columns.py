@@ -22,28 +22,6 @@ _HEIGHTS = '▁▂▃▄▅▆▇'
 _DIGITS = '0123456789'
 #: Maximum number of glyphs of a host in the list.
 _MAX_GLYPHS = 16
-#: Column → the letter after ``o`` that sorts by it.
-LETTERS = {
-    'free_gpus': 'r',
-    'state': 's',
-    'severity': 's',
-    'gpus': 'g',
-    'host': 'h',
-    'hosts': 'h',
-    'user': 'e',
-    'users': 'e',
-    'job': 'j',
-    'jobs': 'j',
-    'held_gpus': 'd',
-    'processes': 'c',
-    'utilization_percent': 'u',
-    'memory_used_bytes': 'm',
-    'memory_bytes': 'm',
-    'power_watts': 'p',
-    'temperature_celsius': 't',
-    'finding': 'f',
-    'findings': 'f',
-}
 #: Makes the content of a cell.
 _Text = Callable[[Any, int], Content]
 
@@ -105,71 +83,73 @@ def severity_text(problem: FleetFinding, _: int) -> Content:
     return ((f'{sign} {problem.severity}', style),)
 
 
-def _column(name: str, title: str, sizes: tuple[int, ...], text: _Text, rank: int = 0) -> Column:
-    order = name if name in LETTERS else ''
-    return Column(name, title, sizes, '', text, order=order, rank=rank)
+def _column(
+    name: str, title: str, sizes: tuple[int, ...], text: _Text, rank: int = 0, letter: str = ''
+) -> Column:
+    order = name if letter else ''
+    return Column(name, title, sizes, '', text, order=order, letter=letter, rank=rank)
 
 
 def _text_column(
-    name: str, title: str, sizes: tuple[int, ...], text: _Text, rank: int = 0
+    name: str, title: str, sizes: tuple[int, ...], text: _Text, rank: int = 0, letter: str = ''
 ) -> Column:
-    return _column(name, title, sizes, text, rank)._replace(align='<')
+    return _column(name, title, sizes, text, rank, letter)._replace(align='<')
 
 
 # fmt: off
-_HOST = _text_column('host', 'HOST', (8, 28), lambda row, width: _words(row.name, width))
-_UTILIZATION_COLUMN = _column('utilization_percent', 'UTIL', (5,), lambda row, _: number_text(row.utilization_percent, '%'), 2)
+_HOST = _text_column('host', 'HOST', (8, 28), lambda row, width: _words(row.name, width), letter='h')
+_UTILIZATION_COLUMN = _column('utilization_percent', 'UTIL', (5,), lambda row, _: number_text(row.utilization_percent, '%'), 2, letter='u')
 _USAGE = (
     _UTILIZATION_COLUMN,
-    _column('memory_used_bytes', 'MEM GiB', (9,), lambda row, _: _memory(row.memory_used_bytes, row.memory_total_bytes, int(len(row.gpus) == 1)), 11),
-    _column('power_watts', 'POWER W', (7,), lambda row, _: number_text(row.power_watts), 12),
-    _column('temperature_celsius', 'TEMP', (5,), _temperature, 9),
+    _column('memory_used_bytes', 'MEM GiB', (9,), lambda row, _: _memory(row.memory_used_bytes, row.memory_total_bytes, int(len(row.gpus) == 1)), 11, letter='m'),
+    _column('power_watts', 'POWER W', (7,), lambda row, _: number_text(row.power_watts), 12, letter='p'),
+    _column('temperature_celsius', 'TEMP', (5,), _temperature, 9, letter='t'),
 )
-_USERS = _text_column('users', 'USERS', (14,), lambda row, width: _users(_brief(row.users), width, is_used=any(gpu.is_used for gpu in row.gpus)), 3)
-_COUNT = _column('gpus', 'GPUS', (5,), lambda share, _: str(share.gpus))
+_USERS = _text_column('users', 'USERS', (14,), lambda row, width: _users(_brief(row.users), width, is_used=any(gpu.is_used for gpu in row.gpus)), 3, letter='e')
+_COUNT = _column('gpus', 'GPUS', (5,), lambda share, _: str(share.gpus), letter='g')
 _SHARES = (
     _COUNT,
-    _column('held_gpus', 'HELD', (5,), lambda share, _: _count(share.held_gpus, WARNING), 1),
+    _column('held_gpus', 'HELD', (5,), lambda share, _: _count(share.held_gpus, WARNING), 1, letter='d'),
     _UTILIZATION_COLUMN,
 )
-_HOSTS_OF = _text_column('hosts', 'HOSTS', (20, 0), lambda share, width: _words(names_text(share.hosts), width), 2)
+_HOSTS_OF = _text_column('hosts', 'HOSTS', (20, 0), lambda share, width: _words(names_text(share.hosts), width), 2, letter='h')
 _COLUMNS = {
     'hosts': (
         _HOST,
-        _column('gpus', 'GPUS', (4,), lambda host, _: str(len(host.gpus)), 10),
+        _column('gpus', 'GPUS', (4,), lambda host, _: str(len(host.gpus)), 10, letter='g'),
         *_USAGE,
-        _column('free_gpus', 'FREE', (5,), lambda host, _: _count(host.free, IDLE), 1),
-        _column('held_gpus', 'HELD', (5,), lambda host, _: _count(host.held, WARNING), 1),
+        _column('free_gpus', 'FREE', (5,), lambda host, _: _count(host.free, IDLE), 1, letter='r'),
+        _column('held_gpus', 'HELD', (5,), lambda host, _: _count(host.held, WARNING), 1, letter='d'),
         _text_column('models', 'MODEL', (16,), lambda host, width: _words(', '.join(host.models), width), 13),
         _USERS,
     ),
     'gpus': (
         _HOST,
         _text_column('gpu', 'GPU', (4, 12), lambda row, _: join_labels(dict.fromkeys(gpu.label for gpu in row.gpus))),
-        _text_column('state', 'STATE', (14,), _state),
+        _text_column('state', 'STATE', (14,), _state, letter='s'),
         *_USAGE,
         _USERS._replace(rank=1),
-        _text_column('jobs', 'JOB', (18,), lambda row, width: _words(', '.join(row.gpus[0].jobs), width), 4),
-        _text_column('findings', 'PROBLEMS', (10, 0), _problems_of_gpu, 1),
+        _text_column('jobs', 'JOB', (18,), lambda row, width: _words(', '.join(row.gpus[0].jobs), width), 4, letter='j'),
+        _text_column('findings', 'PROBLEMS', (10, 0), _problems_of_gpu, 1, letter='f'),
     ),
     'users': (
-        _text_column('user', 'USER', (12, 40), lambda user, width: _words(user.name, width)),
+        _text_column('user', 'USER', (12, 40), lambda user, width: _words(user.name, width), letter='e'),
         *_SHARES,
-        _column('processes', 'PROCS', (6,), lambda user, _: number_text(user.processes), 4),
-        _column('memory_bytes', 'MEM GiB', (8,), lambda user, _: _memory(user.memory_bytes, None), 3),
+        _column('processes', 'PROCS', (6,), lambda user, _: number_text(user.processes), 4, letter='c'),
+        _column('memory_bytes', 'MEM GiB', (8,), lambda user, _: _memory(user.memory_bytes, None), 3, letter='m'),
         _HOSTS_OF,
     ),
     'jobs': (
-        _text_column('job', 'JOB', (12, 40), lambda job, width: _words(job.name, width)),
+        _text_column('job', 'JOB', (12, 40), lambda job, width: _words(job.name, width), letter='j'),
         *_SHARES,
-        _text_column('users', 'USERS', (14,), lambda job, width: _users(_brief(job.users), width, is_used=True), 2),
+        _text_column('users', 'USERS', (14,), lambda job, width: _users(_brief(job.users), width, is_used=True), 2, letter='e'),
         _HOSTS_OF._replace(rank=4),
     ),
     'problems': (
-        _text_column('severity', 'SEVERITY', (10,), lambda problem, _: problem.severity, 1),
+        _text_column('severity', 'SEVERITY', (10,), lambda problem, _: problem.severity, 1, letter='s'),
         _HOST._replace(text=lambda problem, width: _words(problem.host, width)),
         _text_column('gpu', 'GPU', (4,), lambda problem, _: problem.gpu),
-        _text_column('finding', 'PROBLEM', (24, 200), lambda problem, width: _words(problem.words, width)),
+        _text_column('finding', 'PROBLEM', (24, 200), lambda problem, width: _words(problem.words, width), letter='f'),
         _text_column('advice', 'ADVICE', (40, 0), lambda problem, width: _words(problem.advice, width), 2),
     ),
 }
@@ -215,7 +195,7 @@ def list_columns(name: str) -> list[Column]:
     first, *columns = _COLUMNS[name]
     columns = [column._replace(text=_dim_if_old(column.text)) for column in columns]
     if name == 'hosts':
-        columns.append(_text_column('findings', 'PROBLEMS', (16, 0), _problems))
+        columns.append(_text_column('findings', 'PROBLEMS', (16, 0), _problems, letter='f'))
     return [first, *columns]
 
 
@@ -230,7 +210,7 @@ def glyphs_column(most: int, *, is_ascii: bool) -> Column:
         return [_glyph(gpu, heights) for gpu in host.gpus[:width]]
 
     title = 'PER GPU' if width >= 7 else 'GPU'
-    return _text_column('glyphs', title, (width,), glyphs, 4)._replace(gap=1, order='')
+    return _text_column('glyphs', title, (width,), glyphs, 4)._replace(gap=1)
 
 
 def _glyph(gpu: FleetGpu, heights: str) -> tuple[str, Style]:

@@ -16,7 +16,7 @@ from nvitop.fleet.lists import (
     select,
 )
 from nvitop.fleet.types import Fleet, FleetFinding, FleetHost, FleetShare, totals
-from nvitop.gui.fleet.columns import LETTERS, list_columns
+from nvitop.gui.fleet.columns import list_columns
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.model.table import Column
@@ -24,7 +24,7 @@ from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result, r
 from nvitop.gui.state.events import Event, FleetArrived, FleetFailed, OpenHost
 from nvitop.gui.state.lists import list_sort, sorted_lines
 from nvitop.gui.state.navigation import current_line
-from nvitop.gui.state.orders import Order
+from nvitop.gui.state.orders import Order, orders_of
 from nvitop.gui.state.update import update
 
 #: Screen → name of its list.
@@ -55,19 +55,12 @@ def _orders_of(name: str) -> tuple[Order, ...]:
         is_usual, is_text = column.name == view.order, column.name in TEXTS
         value = None if is_usual else partial(view.sort_value, column.name)
         is_descending = is_usual or not is_text
-        letter = LETTERS[column.name]
-        return Order(
-            column.name,
-            letter,
-            column.title,
-            value,
-            is_descending,
-            is_text=not is_descending,
-            first=_FIRST.get(column.name, ''),
-        )
+        first = _FIRST.get(column.name, '')
+        return Order(column.order, value, is_descending, is_text=not is_descending, first=first)
 
-    orders = [order_of(column) for column in list_columns(name) if column.order]
-    return tuple(sorted(orders, key=lambda order: order.value is not None))
+    columns = list_columns(name)
+    orders = [order_of(column) for column in columns if column.order]
+    return orders_of(columns, sorted(orders, key=lambda order: order.value is not None))
 
 
 #: Screen → the orders of its list, which its keys and headings choose as on other screens.

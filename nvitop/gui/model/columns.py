@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The columns of processes and of the tree: everything about a column in one row of a table.
+"""The columns of processes, the tree and users: everything about a column in one row of a table.
 
 The tables of other lists are in ``device_columns.py`` and next to their screens.
 """
@@ -16,6 +16,7 @@ from nvitop.gui.model.table import CLASSIC, Column, Content, Placed, place
 from nvitop.gui.render.buffer import Cells
 from nvitop.gui.render.theme import DIM, OWN, PLAIN, WARNING
 from nvitop.gui.render.width import cell_width, safe
+from nvitop.health.states import HELD_SECONDS, IDLE_RULE, WASTED_BYTES
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 if TYPE_CHECKING:
@@ -68,6 +69,20 @@ def _start(row: Any, _: int) -> str:
     return fmt.format_start(process.key.start_time, process.running_time_seconds)
 
 
+def user_name(user: Any, width: int) -> Content:
+    if user.name is None:
+        return (('unknown', DIM),)
+    return ((fmt.format_user(user.name, width), OWN if user.is_own else PLAIN),)
+
+
+def _idle_memory(user: Any, _: int) -> Content:
+    size = user.idle_memory_bytes
+    if size == 0:
+        return ''
+    style = DIM if size is None else WARNING if size >= WASTED_BYTES else PLAIN
+    return ((fmt.format_gib_count(size), style),)
+
+
 #: Meaning of the letters in the type column.
 TYPES = 'C compute, G graphics, X both, M MPS client'
 
@@ -76,39 +91,39 @@ TYPES = 'C compute, G graphics, X both, M MPS client'
 #: The command is 24 and 34 cells wide (ranks 17 and 25, see `place`) before `%BW` and `%MEM` have room.
 COLUMNS: tuple[Column, ...] = (
     Column('gpu', 'GPU', (3,), 'GPU index (GPU:MIG)', lambda row, _: row.labels,
-           order='natural', source='NVML index, PCI bus order'),
+           order='natural', letter='n', source='NVML index, PCI bus order'),
     _once(Column('user', 'USER', (7, 16), 'user who runs it', _user,
-           align='<', order='username', rank=1, source='psutil `username`')),
+           align='<', order='username', letter='u', rank=1, source='psutil `username`')),
     _once(Column('owner', 'JOB', (10, 16, 24, 40), 'job, pod, container, unit or session that it belongs to', _owner,
-           align='<', gap=2, order='owner', rank=6, source='`/proc/PID/cgroup`, see [Owners of processes](owners.md)')),
+           align='<', gap=2, order='owner', letter='w', rank=6, source='`/proc/PID/cgroup`, see [Owners of processes](owners.md)')),
     Column('pid', 'PID', (7,), 'process ID', lambda row, _: row.job.counted if row.is_job else str(row.process.key.pid),
-           order='pid', source='`nvmlDeviceGetComputeRunningProcesses`, `…Graphics…`, `…MPSCompute…`'),
+           order='pid', letter='p', source='`nvmlDeviceGetComputeRunningProcesses`, `…Graphics…`, `…MPSCompute…`'),
     Column('type', '', (1,), f'use of the GPU: {TYPES}', lambda row, _: '' if row.is_job else fmt.format_process_type(row.process.type),
            align='<', rank=2, source='the lists that contain the process'),
     Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory of the process', _amber_if_held(_of_device(_gpu_memory)),
-           order='gpu_memory', unit='B', source='the same lists (`usedGpuMemory`)'),
+           order='gpu_memory', letter='g', unit='B', source='the same lists (`usedGpuMemory`)'),
     Column('gpu_memory_percent', '%GPUMEM', (7,), 'GPU memory in percent of device memory', _of_device(lambda row: fmt.format_tenths(row.process.gpu_memory_percent)),
            rank=11, unit='%', source='`MEM GiB` / `memory_total`'),
     Column('idle', 'IDLE', (4,), 'time without use of the GPU, from 10 s; > means at least', _amber_if_held(_of_device(lambda row: fmt.format_idle_time(row.process.gpu_idle_seconds, is_longer=row.process.is_idle_longer))),
-           order='idle', rank=5, source='the last reading in which a value of `nvmlDeviceGetProcessUtilization` was not 0'),
+           order='idle', letter='i', rank=5, source='the last reading in which a value of `nvmlDeviceGetProcessUtilization` was not 0'),
     Column('sm', '%SM', (3,), 'share of time its kernels were running', _of_device(lambda row: fmt.format_count(row.process.gpu_sm_utilization_percent)),
-           order='sm_utilization', unit='%', source='`nvmlDeviceGetProcessUtilization` (`smUtil`), average since the previous reading'),
+           order='sm_utilization', letter='s', unit='%', source='`nvmlDeviceGetProcessUtilization` (`smUtil`), average since the previous reading'),
     Column('gmbw', '%BW', (3,), 'share of time it accessed GPU memory', _of_device(lambda row: fmt.format_count(row.process.gpu_memory_utilization_percent)),
-           order='gpu_memory_utilization', rank=18, unit='%', source='`nvmlDeviceGetProcessUtilization` (`memUtil`)'),
+           order='gpu_memory_utilization', letter='b', rank=18, unit='%', source='`nvmlDeviceGetProcessUtilization` (`memUtil`)'),
     Column('encoder', '%ENC', (4,), 'utilization of the video encoder', _of_device(lambda row: fmt.format_count(row.process.gpu_encoder_utilization_percent)),
            rank=7, unit='%', source='`nvmlDeviceGetProcessUtilization` (`encUtil`)'),
     Column('decoder', '%DEC', (4,), 'utilization of the video decoder', _of_device(lambda row: fmt.format_count(row.process.gpu_decoder_utilization_percent)),
            rank=9, unit='%', source='`nvmlDeviceGetProcessUtilization` (`decUtil`)'),
     Column('cpu', '%CPU', (5,), 'CPU time, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.process.cpu_percent),
-           order='cpu_percent', rank=3, unit='% of a core', source='psutil `cpu_percent`'),
+           order='cpu_percent', letter='c', rank=3, unit='% of a core', source='psutil `cpu_percent`'),
     Column('memory', '%MEM', (5,), 'resident memory in percent of host memory', lambda row, _: fmt.format_tenths(row.process.memory_percent),
-           order='memory_percent', rank=26, unit='%', source='psutil `memory_percent`'),
+           order='memory_percent', letter='m', rank=26, unit='%', source='psutil `memory_percent`'),
     Column('host_memory', 'HOST GiB', (8,), 'resident memory', lambda row, _: fmt.format_gib_count(row.process.host_memory_bytes),
            rank=12, unit='B', source='psutil `memory_info().rss`'),
     Column('start', 'START', (12,), 'when it was started', _start,
            rank=13, source='psutil `create_time`'),
     _once(Column('time', 'TIME', (4,), 'running time', lambda row, _: fmt.format_age(row.process.running_time_seconds),
-           gap=2, order='time', rank=4, source='current time − psutil `create_time`')),
+           gap=2, order='time', letter='t', rank=4, source='current time − psutil `create_time`')),
     Column('command', 'COMMAND', (14, 24, 34, 0), 'command line', lambda row, _: ((row.command, DIM),) if row.repeats_command else row.command,
            align='<', gap=2, source='psutil `cmdline`, quoted for a shell'),
 )
@@ -134,6 +149,29 @@ TREE_COLUMNS: tuple[Column, ...] = (
            gap=2, rank=4, source='current time − psutil `create_time`'),
     Column('command', 'COMMAND', (30, 0), 'command line, indented below the parent', lambda row, _: row.command,
            align='<', gap=2, source='psutil `cmdline`, quoted for a shell'),
+)
+#: Columns of users. Text: of a :class:`~nvitop.gui.state.process_rows.Group`, for the width.
+USER_COLUMNS: tuple[Column, ...] = (
+    Column('user', 'USER', (7, 16, 32), 'user who runs the processes', user_name,
+           align='<', gap=0, order='user', letter='u', source='psutil `username`'),
+    Column('processes', 'PROCS', (5,), 'GPU processes, each counted once', lambda row, _: fmt.format_count(row.process_count),
+           rank=4, order='processes', letter='p', unit='count', source='PIDs of the process rows'),
+    Column('devices', 'GPU', (7, 14), 'GPUs they run on; with enough room a map of the memory on each GPU', lambda row, _: row.labels,
+           align='<', gap=2, source='NVML index, PCI bus order'),
+    Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory of all processes', lambda row, _: fmt.format_gib_count(row.total.gpu_memory_bytes),
+           gap=2, order='gpu_memory', letter='g', unit='B', source='sum of `MEM GiB`'),
+    Column('idle_memory', 'HELD GiB', (8,), f'GPU memory of processes that have run {IDLE_RULE}', _idle_memory,
+           rank=1, order='idle_memory', letter='i', unit='B', source=f'sum of `MEM GiB` where `IDLE` is at least {HELD_SECONDS / 60:.0f} minutes'),
+    Column('sm', '%SM', (5,), 'time that their kernels ran, in percent; mean of these devices', lambda row, _: fmt.format_count(row.total.gpu_sm_utilization_percent),
+           order='sm', letter='s', unit='%', source='sum of `%SM` on each device'),
+    Column('hours', 'USED h', (7,), 'GPU-hours used in the scroll-back, or on the day of a recording', lambda row, _: row.hours[0],
+           rank=2, order='hours', letter='h', unit='h', source='`nvitop usage`'),
+    Column('held_hours', 'HELD h', (7,), 'GPU-hours held idle in that time', lambda row, _: row.hours[1],
+           rank=3, unit='h', source='`nvitop usage`'),
+    Column('cpu', '%CPU', (6,), 'CPU time of all processes, in percent of one core', lambda row, _: fmt.format_count(row.total.cpu_percent),
+           rank=9, order='cpu', letter='c', unit='% of a core', source='sum of `%CPU`'),
+    Column('oldest', 'OLDEST', (6,), 'running time of the process that was started first', lambda row, _: fmt.format_age(row.total.running_time_seconds),
+           rank=10, order='oldest', letter='t', source='highest `TIME`'),
 )
 # fmt: on
 

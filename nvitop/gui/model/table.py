@@ -45,8 +45,9 @@ class Column(NamedTuple):
     align: str = '>'
     #: Empty cells before the column.
     gap: int = 1
-    #: Name of the order that sorts by it; ``''`` if there is none.
+    #: Name of the order that sorts by it, and its key after ``o``; ``''`` if there is none.
     order: str = ''
+    letter: str = ''
     #: On a narrow screen the columns of the highest rank are left out first; rank 0 never.
     rank: int = 0
     #: Unit and source of the values for the documentation; names of metrics if it shows any.

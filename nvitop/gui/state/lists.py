@@ -8,7 +8,7 @@ from typing import Any, Callable, Collection, Iterable, Mapping, Sequence
 from nvitop.basics.text import contains
 from nvitop.basics.units import format_hours
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
-from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS
+from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, USER_COLUMNS
 from nvitop.gui.model.device_columns import device_widths
 from nvitop.gui.model.device_rows import device_rows, is_on, unknown_among
 from nvitop.gui.model.format import NOT_AVAILABLE, devices_text
@@ -17,7 +17,7 @@ from nvitop.gui.model.table import Placed, Sorted, place
 from nvitop.gui.render.buffer import Cells
 from nvitop.gui.state import orders, process_filter, process_rows
 from nvitop.gui.state.app_state import AppState, ListInputs, Lists, Result, notify
-from nvitop.gui.state.orders import Order
+from nvitop.gui.state.orders import Order, orders_of
 from nvitop.gui.state.problems import ProblemCount, missing_values
 from nvitop.sampling.types import HostProcessSample, ProcessSample, Sample
 
@@ -29,22 +29,22 @@ _HEADING = 4
 #: Screen of the monitor → its orders; the first one is the default.
 LIST_ORDERS: Mapping[Screen, tuple[Order, ...]] = {
     Screen.MAIN: orders.ORDERS,
-    Screen.USERS: (
-        Order('gpu-memory', 'g', 'MEM GiB', None),
-        Order('user', 'u', 'USER', lambda row: row.name, is_descending=False, is_text=True),
-        Order('processes', 'p', 'PROCS', lambda row: row.process_count),
-        Order('idle-memory', 'i', 'HELD GiB', lambda row: row.idle_memory_bytes),
-        Order('sm', 's', '%SM', lambda row: row.total.gpu_sm_utilization_percent),
-        Order('cpu', 'c', '%CPU', lambda row: row.total.cpu_percent),
-        Order('oldest', 't', 'OLDEST', lambda row: row.total.running_time_seconds),
-        Order('hours', 'h', 'USED h', lambda row: row.gpu_times and row.gpu_times[0]),
-    ),
+    Screen.USERS: orders_of(USER_COLUMNS, (
+        Order('gpu_memory', None),
+        Order('user', lambda row: row.name, is_descending=False, is_text=True),
+        Order('processes', lambda row: row.process_count),
+        Order('idle_memory', lambda row: row.idle_memory_bytes),
+        Order('sm', lambda row: row.total.gpu_sm_utilization_percent),
+        Order('cpu', lambda row: row.total.cpu_percent),
+        Order('oldest', lambda row: row.total.running_time_seconds),
+        Order('hours', lambda row: row.gpu_times and row.gpu_times[0]),
+    )),
     Screen.PROBLEMS: (
-        Order('severity', 's', 'severity', None, first='critical'),
-        Order('last', 'l', 'LAST', lambda line: line.last),
-        Order('first', 'f', 'FIRST', lambda line: line.first),
-        Order('times', 't', 'SAMPLES', lambda line: line.times),
-        Order('where', 'w', 'WHERE', lambda line: line.where, is_descending=False, is_text=True),
+        Order('severity', None, first='critical', letter='s', title='severity'),
+        Order('last', lambda line: line.last, letter='l', title='LAST'),
+        Order('first', lambda line: line.first, letter='f', title='FIRST'),
+        Order('times', lambda line: line.times, letter='t', title='SAMPLES'),
+        Order('where', lambda line: line.where, is_descending=False, is_text=True, letter='w', title='WHERE'),
     ),
 }
 # fmt: on

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, NamedTuple, Sequence, Tuple, TypeVar
 
 from nvitop.gui.model.choices import ProcessFilter, Sort
-from nvitop.gui.model.columns import owner_text
+from nvitop.gui.model.columns import COLUMNS, owner_text
+from nvitop.gui.model.table import Column
 from nvitop.gui.state.process_filter import is_listed
 from nvitop.sampling.types import ProcessSample
 
@@ -19,10 +20,6 @@ class Order(NamedTuple):
     """A way to sort the lines of a screen."""
 
     name: str
-    #: The key after ``o``.
-    letter: str
-    #: Heading of the column.
-    title: str
     #: The value of a line, which is last without one; of a process, values to compare in turn.
     #: ``None``: as the lines are listed anyway.
     value: Callable[[Any], Any] | None
@@ -33,6 +30,9 @@ class Order(NamedTuple):
     needs_all: bool = False
     #: What comes first instead of the highest value.
     first: str = ''
+    #: The key after ``o``, and the heading: those of its column, if the list has columns.
+    letter: str = ''
+    title: str = ''
 
     def describe(self, *, reverse: bool) -> str:
         """Return the order in words: ``'UTIL, highest first'``."""
@@ -42,6 +42,15 @@ class Order(NamedTuple):
         if self.is_text:
             return f'{self.title}, {"Z to A" if is_descending else "A to Z"}'
         return f'{self.title}, {"highest" if is_descending else "lowest"} first'
+
+
+def orders_of(columns: Iterable[Column], orders: Iterable[Order]) -> tuple[Order, ...]:
+    """Return orders with the letters and titles of their columns."""
+    by_order = {column.order: column for column in columns}
+    return tuple(
+        order._replace(letter=by_order[order.name].letter, title=by_order[order.name].title)
+        for order in orders
+    )
 
 
 def _natural(process: ProcessSample) -> Values:
@@ -75,19 +84,19 @@ def _time(process: ProcessSample) -> Values:
 
 # fmt: off
 #: ``,`` and ``.`` step through them in this order.
-ORDERS: tuple[Order, ...] = (
-    Order('natural', 'n', 'GPU', _natural, is_descending=False),
-    Order('pid', 'p', 'PID', _by(), is_descending=False),
-    Order('username', 'u', 'USER', _username, is_descending=False, is_text=True, needs_all=True),
-    Order('owner', 'w', 'JOB', _owner, is_descending=False, is_text=True),
-    Order('gpu_memory', 'g', 'MEM GiB', _by('gpu_memory_bytes', 'gpu_sm_utilization_percent', 'cpu_percent')),
-    Order('sm_utilization', 's', '%SM', _by('gpu_sm_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
-    Order('gpu_memory_utilization', 'b', '%BW', _by('gpu_memory_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
-    Order('idle', 'i', 'IDLE', _by('gpu_idle_seconds', 'gpu_memory_bytes')),
-    Order('cpu_percent', 'c', '%CPU', _by('cpu_percent', 'memory_percent'), needs_all=True),
-    Order('memory_percent', 'm', '%MEM', _by('memory_percent', 'cpu_percent'), needs_all=True),
-    Order('time', 't', 'TIME', _time, needs_all=True),
-)
+ORDERS: tuple[Order, ...] = orders_of(COLUMNS, (
+    Order('natural', _natural, is_descending=False),
+    Order('pid', _by(), is_descending=False),
+    Order('username', _username, is_descending=False, is_text=True, needs_all=True),
+    Order('owner', _owner, is_descending=False, is_text=True),
+    Order('gpu_memory', _by('gpu_memory_bytes', 'gpu_sm_utilization_percent', 'cpu_percent')),
+    Order('sm_utilization', _by('gpu_sm_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
+    Order('gpu_memory_utilization', _by('gpu_memory_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
+    Order('idle', _by('gpu_idle_seconds', 'gpu_memory_bytes')),
+    Order('cpu_percent', _by('cpu_percent', 'memory_percent'), needs_all=True),
+    Order('memory_percent', _by('memory_percent', 'cpu_percent'), needs_all=True),
+    Order('time', _time, needs_all=True),
+))
 # fmt: on
 
 ORDERS_BY_NAME: dict[str, Order] = {order.name: order for order in ORDERS}

@@ -7,13 +7,13 @@ from typing import Sequence
 
 from nvitop.basics.text import counted
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.columns import COLUMNS_BY_NAME, column_widths
+from nvitop.gui.model.columns import COLUMNS_BY_NAME, USER_COLUMNS, column_widths, user_name
 from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.format import devices_text, join_labels
 from nvitop.gui.model.table import Column, Content
 from nvitop.gui.render.buffer import Buffer, Rect
-from nvitop.gui.render.theme import DIM, HEADING, IDLE, OWN, PLAIN, WARNING, Role, Style
+from nvitop.gui.render.theme import DIM, HEADING, IDLE, PLAIN, Role, Style
 from nvitop.gui.state.app_state import AppState, ListLayout
 from nvitop.gui.state.lists import sorted_by
 from nvitop.gui.state.process_rows import Group, Line
@@ -29,7 +29,6 @@ from nvitop.gui.view.panels.process import (
 )
 from nvitop.gui.view.table import draw_cell, draw_table, place_for, plain_text, widest
 from nvitop.gui.view.text import draw_message, draw_section
-from nvitop.health.states import HELD_SECONDS, IDLE_RULE, WASTED_BYTES
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey
 
@@ -48,12 +47,6 @@ _UNKNOWN_TIME = 'GPUs were in use, but no process with a known user was seen to 
 _WITH_HISTORIES = 8
 
 
-def _name(user: Group, width: int) -> Content:
-    if user.name is None:
-        return (('unknown', DIM),)
-    return ((fmt.format_user(user.name, width), OWN if user.is_own else PLAIN),)
-
-
 def _users(job: Group, width: int) -> str:
     """Return the users of a job: ``ann``, ``ann +2``."""
     names = list(dict.fromkeys(process.username for process in job.processes))
@@ -61,41 +54,8 @@ def _users(job: Group, width: int) -> str:
     return fmt.format_user(names[0], width - len(more)) + more if names else ''
 
 
-def _idle_memory(user: Group, _: int) -> Content:
-    size = user.idle_memory_bytes
-    if size == 0:
-        return ''
-    style = DIM if size is None else WARNING if size >= WASTED_BYTES else PLAIN
-    return ((fmt.format_gib_count(size), style),)
-
-
 #: The column of jobs after their names.
 _USERS_OF_JOB = Column('users', 'USER', (5, 16), '', _users, align='<', gap=2, rank=1)
-# fmt: off
-#: Columns. Text: of a :class:`~nvitop.gui.state.process_rows.Group`, for the width.
-USER_COLUMNS: tuple[Column, ...] = (
-    Column('user', 'USER', (7, 16, 32), 'user who runs the processes', _name,
-           align='<', gap=0, order='user', source='psutil `username`'),
-    Column('processes', 'PROCS', (5,), 'GPU processes, each counted once', lambda row, _: fmt.format_count(row.process_count),
-           rank=4, order='processes', unit='count', source='PIDs of the process rows'),
-    Column('devices', 'GPU', (7, 14), 'GPUs they run on; with enough room a map of the memory on each GPU', lambda row, _: row.labels,
-           align='<', gap=2, source='NVML index, PCI bus order'),
-    Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory of all processes', lambda row, _: fmt.format_gib_count(row.total.gpu_memory_bytes),
-           gap=2, order='gpu-memory', unit='B', source='sum of `MEM GiB`'),
-    Column('idle_memory', 'HELD GiB', (8,), f'GPU memory of processes that have run {IDLE_RULE}', _idle_memory,
-           rank=1, order='idle-memory', unit='B', source=f'sum of `MEM GiB` where `IDLE` is at least {HELD_SECONDS / 60:.0f} minutes'),
-    Column('sm', '%SM', (5,), 'time that their kernels ran, in percent; mean of these devices', lambda row, _: fmt.format_count(row.total.gpu_sm_utilization_percent),
-           order='sm', unit='%', source='sum of `%SM` on each device'),
-    Column('hours', 'USED h', (7,), 'GPU-hours used in the scroll-back, or on the day of a recording', lambda row, _: row.hours[0],
-           rank=2, order='hours', unit='h', source='`nvitop usage`'),
-    Column('held_hours', 'HELD h', (7,), 'GPU-hours held idle in that time', lambda row, _: row.hours[1],
-           rank=3, unit='h', source='`nvitop usage`'),
-    Column('cpu', '%CPU', (6,), 'CPU time of all processes, in percent of one core', lambda row, _: fmt.format_count(row.total.cpu_percent),
-           rank=9, order='cpu', unit='% of a core', source='sum of `%CPU`'),
-    Column('oldest', 'OLDEST', (6,), 'running time of the process that was started first', lambda row, _: fmt.format_age(row.total.running_time_seconds),
-           rank=10, order='oldest', source='highest `TIME`'),
-)
-# fmt: on
 
 
 def detail_height(state: AppState, count: int) -> int:
@@ -184,7 +144,7 @@ def _draw_detail(
     where = f' on {devices_text(user.devices)}' if user.devices else ''
     count = counted(user.process_count, 'process')
     users = f' · {_users(user, 32)}' if state.sums_by_owner else ''
-    body = draw_section(buf, y, f'{plain_text(_name(user, 32))}{users}: {count}{where}')
+    body = draw_section(buf, y, f'{plain_text(user_name(user, 32))}{users}: {count}{where}')
     if not (user.name or user.processes):
         draw_message(buf, body, _UNKNOWN_TIME, DIM)
         return
