@@ -130,7 +130,7 @@ def _find_in_tree(state: AppState, text: str) -> IsHit | None:
 
 
 def _long_commands(state: AppState) -> tuple[list[str], int]:
-    columns = place_processes(state.view.columns, state.width, state.widths)
+    columns = place_processes(state.columns, state.width, state.widths)
     width = next((cell.width for cell in columns if cell.column.name == 'command'), 0)
     return [row.command or '' for row in state.lists.rows] if width else [], width
 

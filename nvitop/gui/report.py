@@ -12,7 +12,7 @@ from nvitop.api.process.observed import names_above
 from nvitop.console.messages import Message
 from nvitop.console.options import Options
 from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
-from nvitop.gui.model.columns import DEFAULT_COLUMNS
+from nvitop.gui.model.columns import DEFAULT_COLUMNS, empty_columns, shown_columns
 from nvitop.gui.model.device_rows import Folded, GpuRow, device_rows, first_line_items
 from nvitop.gui.model.format import format_timestamp, format_word
 from nvitop.gui.model.main_layout import DEVICE_FRAME, PROCESS_FRAME, MainLayout, full_height
@@ -138,11 +138,10 @@ def draw_report(
     bottom = len(tops) + panels.devices + panels.host + panels.processes
     buf = Buffer(width, bottom + len(notes))
     draw_head(buf, tops)
-    widths = list_widths(sample.processes, jobs)
     listed = ProcessView(
         lines,
-        columns=_columns(view, processes, has_owners=bool(widths['owner'])),
-        widths=widths,
+        columns=shown_columns(view.columns, _empty_columns(view, processes)),
+        widths=list_widths(sample.processes, jobs),
         total=len(sample.processes) if sample.sequence else None,
         jobs=job_count(blocks),
         processes=len(processes),
@@ -175,17 +174,13 @@ def _fit_to_height(
     return notes, fold(blocks, len(blocks) + spare)
 
 
-def _columns(
-    view: ViewState, processes: Sequence[ProcessSample], *, has_owners: bool
-) -> tuple[str, ...]:
-    """Return the columns of processes: of the default ones, not those without values."""
-    left_out = set() if shows_owner(view) else {'owner'}  # which are not looked up
-    if view.columns == DEFAULT_COLUMNS:
-        if not any(process.gpu_idle_seconds for process in processes):
-            left_out.add('idle')  # one sample shows no idle times
-        if not has_owners:
-            left_out.add('owner')
-    return tuple(name for name in view.columns if name not in left_out)
+def _empty_columns(view: ViewState, processes: Sequence[ProcessSample]) -> set[str]:
+    empty = empty_columns(processes)
+    if not shows_owner(view):  # which are not looked up
+        empty.add('owner')
+    if not any(process.gpu_idle_seconds for process in processes):
+        empty.add('idle')  # one sample shows no idle times
+    return empty
 
 
 def _answer(rows: Sequence[GpuRow], room: int) -> list[Item]:

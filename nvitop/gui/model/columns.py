@@ -7,7 +7,7 @@ The tables of other lists are in ``device_columns.py`` and next to their screens
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, AbstractSet, Any, Callable, Mapping, Sequence
 
 from nvitop.basics.units import NA
 from nvitop.gui.model import format as fmt
@@ -188,19 +188,27 @@ DEFAULT_COLUMNS: tuple[str, ...] = (
 _MARKS = 2
 
 
-def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
-    """Return the widths of the widest values in columns of the process panel that grow.
+def empty_columns(processes: Sequence[ProcessSample]) -> set[str]:
+    """Return the columns in which it is known that no process has a value."""
+    is_known = processes and all(p.owner is not None and p.owner.is_plain for p in processes)
+    return {'owner'} if is_known else set()
 
-    The column of jobs has width 0 if it is known that no process belongs to one.
-    """
-    widths = {'pid': len(str(max([0, *(process.key.pid for process in processes)])))}
-    names = {process.username for process in processes}
-    widths['user'] = max([4, *(cell_width(fmt.format_user(name)) for name in names)])
-    owners = {process.owner for process in processes if process.owner is not None}
-    widths['owner'] = max([4, *(cell_width(_owner_text(owner)) for owner in owners)])
-    if processes and all(p.owner is not None and p.owner.is_plain for p in processes):
-        widths['owner'] = 0
-    return widths
+
+def shown_columns(names: tuple[str, ...], empty: AbstractSet[str]) -> tuple[str, ...]:
+    """Return the columns that were chosen, or the default ones without the empty ones."""
+    return names if names != DEFAULT_COLUMNS else tuple(n for n in names if n not in empty)
+
+
+def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
+    """Return the widths of the widest values in columns of the process panel that grow."""
+    has_owners = 'owner' not in empty_columns(processes)
+    owners = {p.owner for p in processes if p.owner is not None and has_owners}
+    names = {p.username for p in processes if p.username is not None}
+    return {
+        'pid': len(str(max([0, *(process.key.pid for process in processes)]))),
+        'user': max((cell_width(fmt.format_user(name)) for name in names), default=0),
+        'owner': max((cell_width(_owner_text(owner)) for owner in owners), default=0),
+    }
 
 
 def owner_text(process: ProcessSample) -> str:
@@ -221,7 +229,5 @@ def place_processes(
     names: Sequence[str], width: int, widths: Mapping[str, int]
 ) -> tuple[Placed, ...]:
     """Place columns inside the borders of the panel, after the marks of the lines."""
-    if tuple(names) != DEFAULT_COLUMNS:  # chosen columns stay
-        widths = {name: widest or 4 for name, widest in widths.items()}
     room = width - 2 - _MARKS - (width >= CLASSIC)  # an empty cell before the border
     return place([COLUMNS_BY_NAME[name] for name in names], Cells(1 + _MARKS, room), widths)

@@ -91,11 +91,9 @@ def place(
     Columns appear by rank in their narrowest size, those of rank 0 even if they do not fit, and are
     widened in turn. Each step waits for those before it, so that no column is narrower on a wider
     screen but the one that takes the rest. ``wanted`` are the widths of the widest values: a column
-    with a single size has at least this width, others have at most this one. Wanted width 0 omits a
-    column.
+    with a single size has at least this width, others have at most this one.
     """
     wanted = wanted or {}
-    columns = [column for column in columns if wanted.get(column.name) != 0]
     sizes = {column.name: _sizes(column, wanted.get(column.name)) for column in columns}
     steps = [(column, step) for column in columns for step in range(len(sizes[column.name]))]
     widths: dict[str, int] = {}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 from typing import (
     TYPE_CHECKING,
+    AbstractSet,
     Any,
     Callable,
     Hashable,
@@ -17,6 +18,7 @@ from typing import (
 )
 
 from nvitop.gui.model.choices import MainState, ProcessFilter, Screen, Sort, ViewState
+from nvitop.gui.model.columns import shown_columns
 from nvitop.gui.model.device_rows import GpuRow, devices_without_list, first_line_items, is_on
 from nvitop.gui.model.table import CLASSIC
 from nvitop.gui.render.buffer import Buffer, Item, Rect
@@ -347,6 +349,8 @@ class Lists(NamedTuple):
     #: Widths of the widest values of processes and devices, and of columns of the tree whose values
     #: are wider than usual.
     widths: Mapping[str, int] = {}
+    #: Columns of processes without values.
+    empty_columns: AbstractSet[str] = frozenset()
     device_widths: Mapping[str, int] = {}
     tree_widths: Mapping[str, int] = {}
 
@@ -400,7 +404,9 @@ class AppState(NamedTuple):
     lists: Lists = Lists()
     #: Widths of the widest values of processes, and of devices, so far.
     widths: Mapping[str, int] = {}
-    #: The filter and the page that those of processes are for.
+    #: Default columns of processes that have no values, and are left out.
+    empty_columns: AbstractSet[str] = frozenset()
+    #: The filter and the page that these are for.
     widths_of: tuple[str, DeviceKey | None] = ('', None)
     device_widths: Mapping[str, int] = {}
     #: Hosts and their values in ``nvitop fleet``.
@@ -525,6 +531,11 @@ class AppState(NamedTuple):
         if key is None or not self.main.shows_page:
             return self.lists.devices
         return tuple(row for row in self.lists.devices if is_on(row.device.key, key))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of processes that are shown if there is room."""
+        return shown_columns(self.view.columns, self.empty_columns)
 
     @property
     def shown_tally(self) -> Tally:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Collection, Iterable, Mapping, Sequence
 from nvitop.basics.text import contains
 from nvitop.basics.units import format_hours
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
-from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, USER_COLUMNS
+from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, USER_COLUMNS, empty_columns
 from nvitop.gui.model.device_columns import device_widths
 from nvitop.gui.model.device_rows import device_rows, is_on, unknown_among
 from nvitop.gui.model.format import NOT_AVAILABLE, devices_text
@@ -20,10 +20,6 @@ from nvitop.gui.state.app_state import AppState, ListInputs, Lists, Result, noti
 from nvitop.gui.state.orders import Order, orders_of
 from nvitop.gui.state.problems import ProblemCount, missing_values
 from nvitop.sampling.types import HostProcessSample, ProcessSample, Sample
-
-#: Minimum width of a column of processes.
-_HEADING = 4
-
 
 # fmt: off
 #: Screen of the monitor → its orders; the first one is the default.
@@ -119,11 +115,10 @@ def make_lists(inputs: ListInputs) -> Lists:
         if inputs.flat
         else process_rows.group_by_job(rows, inputs.sort)
     )
-    widths = process_rows.list_widths(
-        (matching if inputs.shows_page else found) or processes, blocks
-    )
+    listed = (matching if inputs.shows_page else found) or processes
+    empty = empty_columns(listed)
     if inputs.lacks_host:
-        widths.update(dict.fromkeys(_columns_without_values(processes), 0))
+        empty |= _columns_without_values(processes)
     devices = device_rows(inputs.sample, inputs.findings)
     tree_rows = _list_tree(inputs)
     return Lists(
@@ -132,7 +127,8 @@ def make_lists(inputs: ListInputs) -> Lists:
         rows,
         blocks,
         tree_rows,
-        widths,
+        process_rows.list_widths(listed, blocks),
+        empty,
         device_widths(devices),
         _tree_widths(tree_rows),
     )
@@ -165,29 +161,26 @@ def _with_widths(state: AppState) -> AppState:
         return state
     widths_of = state.query, state.main.selected_device if state.main.shows_page else None
     before = state.widths if widths_of == state.widths_of else {}
-    return state._replace(widths=_widest(before, state.lists.widths), widths_of=widths_of)
+    widths = _widest(before, state.lists.widths)
+    # A column in which there were values stays.
+    empty = {name for name in state.lists.empty_columns if not widths.get(name)}
+    return state._replace(widths=widths, widths_of=widths_of, empty_columns=empty)
 
 
 def _widest(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
-    """Return the widths of columns, which never shrink: no heading moves when a job ends.
-
-    A column that is not needed appears with the first value that is wider than its heading.
-    """
-    return {
-        name: max(width, before.get(name, 0)) if width or before.get(name, 0) > _HEADING else 0
-        for name, width in now.items()
-    }
+    """Return the widths of columns, which never shrink: no heading moves when a job ends."""
+    return {name: max(width, before.get(name, 0)) for name, width in now.items()}
 
 
-def _columns_without_values(processes: Sequence[ProcessSample]) -> list[str]:
+def _columns_without_values(processes: Sequence[ProcessSample]) -> set[str]:
     """Return the columns that may be left out in which no process has a value."""
     lines = [process_rows.Line(process) for process in processes]
-    return [
+    return {
         column.name
         for column in COLUMNS
         if column.rank
         and all(column.text(line, column.sizes[0]) == NOT_AVAILABLE for line in lines)
-    ]
+    }
 
 
 def _drop_selection(state: AppState, screen: Screen, keys: Collection[object]) -> AppState:

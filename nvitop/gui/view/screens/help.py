@@ -82,7 +82,8 @@ _HIDDEN = '[ ]'
 
 def draw_columns(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
     shown = state.view.columns
-    with_room = {cell.column.name for cell in place_processes(shown, state.width, state.widths)}
+    placed = place_processes(state.columns, state.width, state.widths)
+    with_room = {cell.column.name for cell in placed}
     marks = {name: '[x]' if name in with_room else '[-]' for name in shown}
     rows = [(name, marks.get(name, _HIDDEN)) for name in layout.shown_lines]
     set_title(buf, layout, [f'Columns {len(shown)} of {len(COLUMNS_BY_NAME)}'])

@@ -49,7 +49,7 @@ def draw_main_screen(buf: Buffer, state: AppState, layout: ListLayout, history: 
     has_foreign = any(row.status == 'foreign' for row in state.lists.rows)
     listed = ProcessView(
         layout.lines,
-        columns=state.view.columns,
+        columns=state.columns,
         widths=state.widths,
         total=len(sample.processes) if sample.sequence else None,
         jobs=0 if state.view.flat else job_count(state.lists.blocks),

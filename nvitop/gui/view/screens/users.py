@@ -7,7 +7,7 @@ from typing import Sequence
 
 from nvitop.basics.text import counted
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.columns import COLUMNS_BY_NAME, USER_COLUMNS, column_widths, user_name
+from nvitop.gui.model.columns import COLUMNS_BY_NAME, USER_COLUMNS, empty_columns, user_name
 from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.format import devices_text, join_labels
@@ -162,7 +162,7 @@ def _draw_detail(
 
 def _draw_processes(buf: Buffer, area: Rect, state: AppState, user: Group) -> None:
     """Draw the processes of a user or job, as many as fit; a click on their headings does not sort them."""
-    has_jobs = column_widths(user.processes)['owner'] > 0
+    has_jobs = 'owner' not in empty_columns(user.processes)
     is_shown = {'user': state.sums_by_owner, 'owner': has_jobs and not state.sums_by_owner}
     names = [name for name in _DETAILS if is_shown.get(name, True)]
     columns = [COLUMNS_BY_NAME[name]._replace(order='') for name in names]
