@@ -103,6 +103,12 @@ def test_process_of_another_user_is_a_target_only_if_it_is_tagged() -> None:
     assert targets_of(pressed(state, 'Space', 'T')) == [state.lists.rows[other].key.pid]
 
 
+def test_nothing_is_tagged_without_a_selection() -> None:
+    state, effects = press(state_of(MANY), 'Space')
+    assert (state.main.tagged, effects) == (frozenset(), (RingBell(),))
+    assert texts(state) == ['Select a process first']
+
+
 def test_page_of_a_process_signals_this_process_only_and_stays() -> None:
     state = state_of(MANY)
     own = next(i for i, row in enumerate(state.lists.rows) if row.is_own)

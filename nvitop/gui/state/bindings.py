@@ -162,7 +162,7 @@ BINDINGS: tuple[Binding, ...] = (
     moving(('Ctrl-E', '$'), 'scroll-end', partial(navigation.move_sideways, steps=navigation.MAX_SCROLL), 'end of long lines', _WIDE),
     moving(('Esc',), 'clear', actions.clear, 'clear filter, selection, pause', _PROCESSES, hint='clear', is_pointless=lambda state: not (state.query or state.main.selected_device or tags.tree_tags(state))),
     # processes
-    Binding(('Space',), 'tag', tags.tag, 'tag it, and go to the next', _PROCESSES, PROCESS, hint='tag', needs=(needs.need_taggable,), is_pointless=lambda state: not state.selection.processes),
+    Binding(('Space',), 'tag', tags.tag, 'tag it, and go to the next', _PROCESSES, PROCESS, hint='tag', needs=(needs.need_process,), is_pointless=lambda state: not state.selection.processes),
     Binding(('x',), 'tag-subtree', tags.tag_subtree, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(needs.need_process,)),
     _signal(('Ctrl-C', 'I'), 'interrupt', 'SIGINT', 'interrupt'),
     _signal(('T', 'F9'), 'terminate', 'SIGTERM', 'terminate'),

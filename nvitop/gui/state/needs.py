@@ -55,15 +55,6 @@ def need_process(state: AppState) -> str:
     return navigation.hidden_by_filter(state) or 'Select a process first'
 
 
-def need_taggable(state: AppState) -> str:
-    """A process to tag: the selected one, or the first one."""
-    if state.selection.processes:
-        return ''
-    return navigation.hidden_by_filter(state) or (
-        '' if state.spec.lines(state) else 'No process to tag'
-    )
-
-
 def need_search(state: AppState) -> str:
     return '' if state.searched else f'Search first{state.with_key("/", " ({})")}'
 

@@ -37,9 +37,7 @@ def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:
 
 
 def tag(state: AppState) -> Result:
-    """Tag or untag the process or job, the first one if none is selected, and go to the next."""
-    if not state.selection.processes:
-        state = navigation.go_to_line(state, 0)
+    """Tag or untag the process or job, and go to the next."""
     tagged = _toggle_tags(state, {process.identity for process in state.selection.processes})
     if state.screen is not Screen.MAIN or state.job is None:
         return navigation.move_by_lines(tagged, 1)[0], ()
