@@ -46,7 +46,7 @@ HOST_FIELDS = {field: field for field in ('cpu_percent', 'memory_percent', 'swap
 #: Statuses of processes that never have a CPU %.
 _WITHOUT_CPU = frozenset({'gone', 'foreign', 'no permission'})
 
-#: Number of slots without a new value after which a graph shows that it has ended.
+#: Number of slots without a new value in which the newest one holds; then a graph has ended.
 _CURRENT_SLOTS = 2
 #: A slot without a measurement; interpolated in a short gap.
 _NOT_SAMPLED = math.nan
@@ -120,8 +120,6 @@ class Ring:
         if self.last_slot < 0 or columns <= 0 or seconds <= 0:
             return [None] * max(0, columns)
         end = int(now / self.slot_seconds)
-        if 0 <= end - self.last_slot <= _CURRENT_SLOTS:
-            end = self.last_slot
         # A few more columns on the left, so that the left edge is interpolated as well.
         max_gap = max_gap_seconds * columns / seconds
         margin = math.ceil(max_gap) + 1
@@ -129,6 +127,11 @@ class Ring:
         # The part before the first value, most of a graph at first, is not computed.
         begun = max(1, min(columns, math.ceil((end - self._first_slot + 1) / width) + 1))
         means = self._resample(end, width, begun + margin)
+        if 0 < end - self.last_slot <= _CURRENT_SLOTS:
+            # Not moved: rings of longer slots would show the same moment in another column.
+            late = int(end / width + 1e-9) - int(self.last_slot / width + 1e-9)
+            newest = len(means) - late
+            means[newest:] = means[newest - 1 : newest] * late
         _interpolate(means, max_gap)
         nothing: list[float | None] = [None] * (columns - begun)
         return nothing + _or_none(means[margin:])

@@ -50,9 +50,10 @@ def line(start: int, stop: int, step: int = 1) -> dict[float, float | None]:
         ({102: 10.0, 103: None, 104: 30.0}, (104, 3, 1), [20]),
         # A clock that goes back counts for the newest slot.
         ({100: 1.0, 50: 3.0}, (100, 2, 2), [None, 2]),
-        # A metric that ended moves to the left after two slots.
-        ({100: 1.0, 101: 1.0}, (103, 4, 4), [None, None, 1, 1]),
-        ({100: 1.0, 101: 1.0}, (104, 4, 4), [1, None, None, None]),
+        # The newest value holds for two slots, then the metric has ended; others stay at their time.
+        ({100: 1.0, 101: 2.0}, (103, 4, 4), [1, 2, 2, 2]),
+        ({100: 1.0, 101: 2.0}, (104, 4, 4), [2, None, None, None]),
+        ({100: 1.0, 101: 2.0, 102: 3.0}, (104, 6, 3), [1.5, 3, 3]),
     ],
 )
 def test_values_of_a_ring(
