@@ -104,7 +104,7 @@ def _series(
     yield MetricLine(title, cpu, _whole_percent, key, metric, _UTILIZATION)
     used, total = now.host_memory_bytes, host.memory_total_bytes
     yield MetricLine(
-        'HOST MEM', used, fmt.format_gib, key, 'host_memory', _MEMORY, total, 1024, limit=total
+        'HOST MEM', used, fmt.format_gib, key, 'host_memory', _MEMORY, None, 1024, limit=total
     )
     read = now.disk_read_kib_per_s
     yield MetricLine(
