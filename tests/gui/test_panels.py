@@ -996,7 +996,7 @@ def test_ruler_of_the_host_is_above_both_of_its_histories(width: int, is_asleep:
             assert labels[0].startswith('┬')
             assert [labels[each], labels[2 * each]] == ['CPU', 'MEM']
     assert heights >= {1, 4}
-    assert max(heights) <= 6
+    assert max(heights) <= 12
 
 
 @pytest.mark.parametrize('mono', [False, True])

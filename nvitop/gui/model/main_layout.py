@@ -28,7 +28,7 @@ _SHARE, _FEWEST, _ENOUGH, _FEWEST_ON_PAGE, _FEWEST_FACTS = 3, 8, 16, 2, 3
 MOST_LINES, _MOST_DIVIDED_LINES, _MOST_MIG_LINES = 6, 3, 2
 #: Rows of the host if there is room: its line, and the histories of its CPU and memory; those with a
 #: ruler of its own, below devices without one.
-_HOST_ROWS, _HOST_ROWS_WITH_RULER = 3, (4, 6)
+_HOST_ROWS, _HOST_ROWS_WITH_RULER = 3, range(4, 14, 2)
 #: Minimum width of the screen for histories of devices.
 _WITH_HISTORIES = 55
 
@@ -101,7 +101,7 @@ def main_layout(
     }
     if view.show_host:
         has_ruler = form == 'metrics' or (form == 'rows' and width >= _WITH_HISTORIES)
-        high = (_HOST_ROWS,) if has_ruler else _HOST_ROWS_WITH_RULER
+        high = [_HOST_ROWS] if has_ruler else [*_HOST_ROWS_WITH_RULER]
         panels['host'] = [(1, 1), *((25, size) for size in high)]
     heights = stack(panels, room)
     devices, host = heights['devices'], heights.get('host', 0)
