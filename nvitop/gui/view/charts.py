@@ -246,7 +246,7 @@ def draw_series(
         top = line.top or _common_top(series, number, ruler, width)
         buf.write(area.x, y, clip(line.title, _TITLE - 1), HEADING)
         now, whole = line.format(line.now), ''
-        if line.limit and line.now is not None:
+        if line.limit:
             now, whole = _of_limit(now, line.format(line.limit))
         room = _VALUE - cell_width(whole)
         x = area.x + _TITLE

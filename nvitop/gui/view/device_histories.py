@@ -41,33 +41,41 @@ def device_line(device: DeviceSample, metric: Metric) -> MetricLine:
     )
     if metric.name == 'temperature':
         return line._replace(limit=device.info.temperature_slowdown_threshold_celsius)
-    if metric.name != 'memory_percent' or used is None or not total:
+    if metric.name != 'memory_percent' or not total:
         return line
 
     def format_used(percent: float | None) -> str:
         return fmt.format_gib(None if percent is None else total * percent / 100.0)
 
-    # The percentage is rounded.
-    return line._replace(now=100.0 * used / total, format=format_used, limit=top)
+    if used is not None:  # the percentage is rounded
+        line = line._replace(now=100.0 * used / total)
+    return line._replace(format=format_used, limit=top)
 
 
 #: Metrics of devices on other screens, the most important first, and maximum height of their histories.
 _HISTORIES = ('gpu_utilization', 'memory_percent', 'power_usage', 'temperature', 'sm_clock')
-_MOST_LINES = 4
+_MOST_LINES = 6
 
 
 def draw_histories(buf: Buffer, area: Rect, devices: Sequence[DeviceSample], ruler: Ruler) -> None:
     """Draw metrics of devices below a ruler, the first ones of each if not all have two lines."""
-    most = max(1, (area.height - 1) // (2 * max(1, len(devices))))
-    series = []
+    rows = (area.height - 1) // max(1, len(devices))
+    groups = []
     for device in devices:
         names = [name for name in _HISTORIES if is_known(device, name)] or [*_HISTORIES]
-        for name in names[:most]:
+        series = []
+        for name in names[: max(1, rows // 2)]:
             line = device_line(device, METRICS_BY_NAME[name])
             title = f'GPU {device.key.label} ' if len(devices) > 1 and name == names[0] else ''
             if line.now is not None or ruler.highest(line.key, line.metric, area.width) is not None:
                 series.append(line._replace(title=f'{title}{line.title}'))
+        groups.append(series)
+    if not rows or not any(groups):
+        return
     left = history_x(area.width)
-    if 0 < len(series) < area.height:
-        draw_ruler(buf, Rect(area.x + left, area.y, area.width - left, 1), ruler)
-        draw_series(buf, area.inset(0, 1, 0, 0), series, _MOST_LINES, ruler)
+    draw_ruler(buf, Rect(area.x + left, area.y, area.width - left, 1), ruler)
+    for number, series in enumerate(groups):
+        # A blank row keeps the GPUs apart if there is room.
+        used = rows - (len(devices) > 1 and rows > 2 * len(series))
+        place = Rect(area.x, area.y + 1 + number * rows, area.width, used)
+        draw_series(buf, place, series, _MOST_LINES, ruler)
