@@ -43,6 +43,14 @@ def test_quitting_leaves_only_the_report() -> None:
         assert '\x1b[?' not in report.split('\n', 1)[1]
 
 
+def test_hints_are_erased_on_a_terminal_without_a_second_screen() -> None:
+    with Program(DEMO, variables={'TERM': 'linux'}) as program:
+        program.wait_for('slurm 84213')
+        assert program.leave() == 0
+        assert 'slurm 84213' in program.text
+        assert 'q Quit' not in program.text
+
+
 def test_report_on_exit_has_the_chosen_columns_and_theme() -> None:
     with Program(STILL) as program:
         program.wait_for(SHOWN)

@@ -228,6 +228,15 @@ class PosixTerminal(CursesTerminal):
             if isinstance(self._input, PosixInput):
                 self._input.expect_replies()
 
+    def _leave(self) -> None:
+        if self._screen is not None and curses.tigetstr('rmcup') is None:
+            # There is no other screen to return to: the shell goes on in the row of hints.
+            with contextlib.suppress(curses.error):
+                self._screen.move(self._screen.getmaxyx()[0] - 1, 0)
+                self._screen.clrtoeol()
+                self._screen.refresh()
+        super()._leave()
+
     def _unset_modes(self) -> None:
         _write(MOUSE_OFF + PASTE_OFF + RESET)
         if isinstance(self._input, PosixInput):
