@@ -9,6 +9,7 @@ from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import DETAILS, PROCESS_TRAFFIC, Screen
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.device_columns import FACT_METRICS
+from nvitop.gui.model.table import width_of
 from nvitop.gui.state import lists
 from nvitop.gui.state.actions import begin_reading, columns_in_order
 from nvitop.gui.state.app_state import (
@@ -130,8 +131,7 @@ def _find_in_tree(state: AppState, text: str) -> IsHit | None:
 
 
 def _long_commands(state: AppState) -> tuple[list[str], int]:
-    columns = place_processes(state.columns, state.width, state.widths)
-    width = next((cell.width for cell in columns if cell.column.name == 'command'), 0)
+    width = width_of('command', place_processes(state.columns, state.width, state.widths))
     return [row.command or '' for row in state.lists.rows] if width else [], width
 
 
@@ -150,9 +150,8 @@ def _prepare_tree(before: AppState, state: AppState) -> Result:
 
 
 def _long_rows(state: AppState) -> tuple[list[str], int]:
-    columns = lists.tree_columns(state)  # none on a screen that is too narrow
     texts = [row.prefix + (row.process.command or '') for row in state.lists.tree_rows]
-    return texts, columns[-1].width if columns else 0
+    return texts, width_of('command', lists.tree_columns(state))
 
 
 def _selected_in_list(state: AppState) -> Selected:

@@ -26,7 +26,7 @@ from nvitop.gui.state.app_state import AppState, ListPosition
 from nvitop.gui.state.events import Resized
 from nvitop.gui.state.lists import layout_of, process_lines, relist
 from nvitop.gui.state.process_rows import Line, fold, group_by_job, job_key, list_widths, total_of
-from nvitop.gui.view.charts import Ruler
+from nvitop.gui.view.charts import Ruler, draw_meter
 from nvitop.gui.view.frame import draw_frame
 from nvitop.gui.view.panels import device
 from nvitop.gui.view.panels.device import DeviceView, draw_devices
@@ -100,8 +100,7 @@ def test_size_of_a_column_or_fact_in_its_table_is_its_width_on_the_screen(
         return {len(run) for run in re.findall('x+', text)}
 
     marked: dict[str, Any] = {'sizes': (size,), 'text': lambda *_: (('x' * 99, PLAIN),)}
-    graphics = {'memory_bar', 'history'}
-    for name in {column.name for column in DEVICE_COLUMNS} - graphics:
+    for name in {column.name for column in DEVICE_COLUMNS} - {'history'}:
         columns = [c._replace(**marked) if c.name == name else c for c in DEVICE_COLUMNS]
         with monkeypatch.context() as patch:
             patch.setattr(device_columns, 'DEVICE_COLUMNS', columns)
@@ -284,27 +283,28 @@ def test_full_form_has_columns_for_state_and_user() -> None:
 
 
 @pytest.mark.parametrize(
-    ('lines', 'mono', 'percent', 'expected'),
+    ('is_alone', 'mono', 'percent', 'expected'),
     [
-        (1, False, 55.0, '▇' * 16),
-        (2, False, 55.0, '████████▊███████'),
-        (2, True, 55.0, '█████████░░░░░░░'),
-        (1, True, 55.0, '▇▇▇▇▇▇▇▇▇░░░░░░░'),
-        (1, False, 1.0, '▏' + '█' * 15),
-        (1, True, 1.0, '▏' + '░' * 15),
-        (2, True, 7.5, '█' + '░' * 15),
-        (1, False, 0.0, '▇' * 16),
+        (False, False, 55.0, '▇' * 16),
+        (True, False, 55.0, '████████▊███████'),
+        (True, True, 55.0, '█████████░░░░░░░'),
+        (False, True, 55.0, '▇▇▇▇▇▇▇▇▇░░░░░░░'),
+        (False, False, 1.0, '▏' + '█' * 15),
+        (False, True, 1.0, '▏' + '░' * 15),
+        (True, True, 7.5, '█' + '░' * 15),
+        (False, False, 0.0, '▇' * 16),
     ],
 )
 def test_bar_has_no_notch_no_hole_and_no_empty_track_of_a_small_value(
-    lines: int, mono: bool, percent: float, expected: str
+    is_alone: bool, mono: bool, percent: float, expected: str
 ) -> None:
-    buffer = panel(machine(gpu(0, 'A', memory_percent=percent), gpu(1, 'A')), 120, lines)
+    buffer = Buffer(16, 1)
+    draw_meter(buffer, buffer.area, percent, Style(Role.MEMORY), is_alone=is_alone)
     if mono:
         draw_mono_bars(buffer)
         in_ascii = expected.translate(str.maketrans('█▇▏░', '##..'))
-        assert f' {in_ascii} ' in to_ascii(buffer).lines()[2]
-    assert f' {expected} ' in buffer.lines()[2]
+        assert to_ascii(buffer).lines() == [in_ascii]
+    assert buffer.lines() == [expected]
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,10 @@ def _memory_width(device: DeviceSample) -> int:
     return len(f'{total:.1f}/{total:.0f}')
 
 
+def _memory_bar(row: GpuRow, width: int) -> Pieces:
+    return () if row.is_others_memory else bar_pieces(row.device.memory_percent, width, MEMORY)
+
+
 def _utilization(row: GpuRow, _: int) -> Pieces:
     return _value(fmt.format_share(row.device.gpu_utilization_percent))
 
@@ -157,7 +161,7 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
     Column('state', 'STATE', (8, 11, 11, 16), 'what it is doing; see [STATE](monitor.md#gpus)', _state, align='<'),
     Column('user', 'USER', (8, 12, 20), 'the user with the most memory, and the number of others', _user, align='<', gap=2, rank=2),
     Column('job', 'JOB', (15, 20, 40), 'the job, pod or container with the most memory, or the command if it belongs to none', _job, align='<', rank=8, gap=2),
-    Column('memory_bar', '', (4, 10, 10, 16), 'used memory in percent', lambda *_: (), align='<', gap=1, rank=4),
+    Column('memory_bar', '', (4, 10, 10, 16), 'used memory in percent', _memory_bar, align='<', gap=1, rank=4),
     Column('memory', 'MEM GiB', (7, 9), 'used memory, and with enough room all memory; `shared`: that of a MIG device that uses the same memory', _memory, source='`memory_used`, `memory_total`'),
     Column('utilization', 'UTIL', (4,), 'share of time in which a kernel ran; without it, the history is that of the memory', _utilization, gap=2, source='`gpu_utilization`'),
     Column('temperature', 'TEMP', (4,), 'temperature of the GPU', _temperature, gap=2, rank=5, metrics=('temperature',)),
@@ -193,8 +197,6 @@ def has_text(column: Column, row: GpuRow) -> bool:
     """Whether a column says something about a device; a MIG device lacks values that its GPU has."""
     if row.device.status != 'ok':
         return column.name in _SILENT_COLUMNS
-    if column.name == 'memory_bar':
-        return not row.is_others_memory
     return not row.device.key.is_mig or has_value(column, [row.device])
 
 

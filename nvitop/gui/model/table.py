@@ -79,6 +79,11 @@ class Placed(NamedTuple):
         return self.x + self.width
 
 
+def width_of(name: str, placed: Sequence[Placed]) -> int:
+    """Return the width of a column; 0 if it is not shown."""
+    return next((cell.width for cell in placed if cell.column.name == name), 0)
+
+
 #: By how many ranks the next size of a column is less important than the one before.
 _LATER = 8
 

@@ -31,7 +31,6 @@ from nvitop.gui.render.width import cell_width, clip, safe, wrap
 from nvitop.gui.view.charts import (
     Ruler,
     draw_history,
-    draw_meter,
     draw_ruler,
     draw_series,
     history_x,
@@ -129,8 +128,6 @@ class _DeviceTable(NamedTuple):
 
     columns: tuple[Placed, ...]
     histories: _Histories | None
-    #: Whether no bar is right below another one.
-    has_high_bars: bool
 
     @property
     def right(self) -> int:
@@ -163,16 +160,15 @@ def _table(width: int, rows: Sequence[GpuRow], view: DeviceView, *, is_tall: boo
     growing = {c.name: widths[c.name] for c in columns if c.name in widths and len(c.sizes) > 1}
     # The index is above those of the processes.
     placed = place(columns, Cells(1, inside(width).right - 1), growing)
-    has_high_bars = is_tall and not any(row.device.key.is_mig for row in rows)
     if placed[-1].column.name != 'history' or view.ruler is None:
-        return _DeviceTable(placed, None, has_high_bars)
+        return _DeviceTable(placed, None)
     metric, devices = METRICS_BY_NAME[view.graphs.metric], [row.device for row in rows]
     cells = Cells(placed[-1].x, placed[-1].width)
     top = top_of(metric, devices)
     if top is None:  # all histories have the same scale
         highest = [view.ruler.highest(device.key, metric.name, cells.width) for device in devices]
         top = round_top(highest, base=base_of(metric))
-    return _DeviceTable(placed[:-1], _Histories(cells, metric, view.ruler, top), has_high_bars)
+    return _DeviceTable(placed[:-1], _Histories(cells, metric, view.ruler, top))
 
 
 def _draw_times(buf: Buffer, y: int, histories: _Histories) -> None:
@@ -191,10 +187,6 @@ def _draw_row(buf: Buffer, area: Rect, table: _DeviceTable, row: GpuRow, view: D
     for cell in table.columns:
         if has_text(cell.column, row):
             draw_cell(buf, y, cell, cell.column.text(row, cell.width), PLAIN)
-            if cell.column.name == 'memory_bar':
-                bar = Rect(cell.x, y, cell.width, 1)
-                is_alone = table.has_high_bars
-                draw_meter(buf, bar, device.memory_percent, MEMORY, is_alone=is_alone)
     if device.status != 'ok':
         _draw_silent(buf, area, table.columns, row, view.wake_key)
     else:

@@ -11,7 +11,7 @@ from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.model.columns import command_text, place_processes
 from nvitop.gui.model.device_rows import is_on, unknown_devices
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.model.table import UNSORTED, Placed, Sorted, inside
+from nvitop.gui.model.table import UNSORTED, Placed, Sorted, inside, width_of
 from nvitop.gui.render.buffer import Buffer, Item, Rect
 from nvitop.gui.render.theme import DIM, KEY, PLAIN, TAGGED, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
@@ -225,7 +225,7 @@ def drawn_lines(
 ) -> list[Line]:
     """Return lines with what depends on their neighbors, on the width, or on the user and the devices."""
     wddm = {device.key for device in sample.devices if device.current_driver_model == 'WDDM'}
-    width = next((cell.width for cell in placed if cell.column.name == 'command'), 0)
+    width = width_of('command', placed)
     names_jobs = not any(cell.column.name == 'owner' for cell in placed)
     commands = _commands(lines, names_jobs=names_jobs)
     repeats = [not command and line.job is not None for line, command in zip(lines, commands)]

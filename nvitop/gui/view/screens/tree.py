@@ -7,7 +7,7 @@ from typing import Sequence
 
 from nvitop.gui.model.columns import command_text
 from nvitop.gui.model.format import brief_commands
-from nvitop.gui.model.table import Placed
+from nvitop.gui.model.table import Placed, width_of
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import DIM, PLAIN, TAGGED
 from nvitop.gui.render.width import clip_scrolled
@@ -49,7 +49,7 @@ def _drawn_rows(
     rows: Sequence[TreeRow], placed: Sequence[Placed], scroll_x: int
 ) -> Sequence[TreeRow]:
     """Return rows with their commands, shortened together with those next to equally long branches."""
-    width = placed[-1].width if placed else 0
+    width = width_of('command', placed)
     commands: dict[tuple[int, float], str] = {}
     for prefix in {len(row.prefix) for row in rows}:
         group = [row for row in rows if len(row.prefix) == prefix]
