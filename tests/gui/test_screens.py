@@ -300,7 +300,9 @@ def test_click_on_a_hint_presses_its_key() -> None:
 def test_sort_menu_names_every_order_and_its_words_can_be_clicked() -> None:
     state = state_with_hints('o')
     menu = ' '.join(lines_of(state)[-3:])
-    words = [binding.hint for _, binding in state.keymap.next_keys(state.screen, state.prefix)]
+    words = [
+        binding.hint_in(state) for _, binding in state.keymap.next_keys(state.screen, state.prefix)
+    ]
     assert ' n ▲GPU  p PID ' in menu
     assert all(f' {each} ' in menu for each in words[1:])
     assert ' p ▼PID ' in ' '.join(lines_of(pressed(state, 'P', 'o'))[-3:])
@@ -313,7 +315,9 @@ def test_sort_menu_names_every_order_and_its_words_can_be_clicked() -> None:
 
 def test_narrow_sort_menu_takes_more_rows() -> None:
     state = state_on('h100x8', 60, 30, 'o')
-    words = [binding.hint for _, binding in state.keymap.next_keys(state.screen, state.prefix)]
+    words = [
+        binding.hint_in(state) for _, binding in state.keymap.next_keys(state.screen, state.prefix)
+    ]
     menu = lines_of(state)[-4:]
     assert all(any(each in line for line in menu) for each in (*words, 'Shift: reverse'))
     assert lines_of(state_on('h100x8', 100, 30, 'o'))[-1].endswith('Shift: reverse')

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Collection, Iterator
 
 from nvitop.basics.text import contains
 from nvitop.fleet.lists import PREFIXES, VIEWS
@@ -14,14 +14,13 @@ from nvitop.gui.fleet.state import ORDERS, update_fleet
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import HELP
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, Role, Style
-from nvitop.gui.state import actions, navigation
+from nvitop.gui.state import navigation
 from nvitop.gui.state.app_state import AppState, Filter, IsHit, Program, ScreenSpec
-from nvitop.gui.state.bindings import BINDINGS, MOVE, PROCESS, SCREEN, SORT, VIEW, opening, sorting
+from nvitop.gui.state.bindings import BINDINGS, MOVE, PROCESS, SCREEN, VIEW, opening, sort_keys
 from nvitop.gui.state.events import Redraw, Refresh
 from nvitop.gui.state.help_contents import TYPING
 from nvitop.gui.state.input_line import FILTER, open_field, words_of
 from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup, Keymap
-from nvitop.gui.state.lists import sort_list
 from nvitop.health.states import HELD_SECONDS
 from nvitop.sampling.types import Demand
 
@@ -33,26 +32,26 @@ _PROBLEMS = frozenset({Screen.PROBLEMS})
 _VALUES = _HOSTS | _GPUS | _USERS | _JOBS
 _LISTS = _VALUES | _PROBLEMS
 _ALL = _LISTS | {Screen.HELP}
-#: In names of the bindings that sort.
-_GROUPS = {screen: f'{screen.value}-' for screen in _LISTS - _HOSTS}
-
-
-#: Actions whose keys are those of the monitor.
-_SHARED = frozenset(
-    (
-        *('redraw', 'next-theme', 'suspend', 'search', 'search-next', 'search-previous'),
-        *('select-previous', 'select-next', 'select-first', 'select-last', 'scroll-up'),
-        *('scroll-down', 'half-page-up', 'half-page-down', 'line-up', 'line-down'),
-    )
+#: Actions on all screens whose keys are those of the monitor.
+_SHARED = (
+    *('redraw', 'next-theme', 'suspend', 'search', 'search-next', 'search-previous'),
+    *('select-previous', 'select-next', 'select-first', 'select-last', 'scroll-up'),
+    *('scroll-down', 'half-page-up', 'half-page-down', 'line-up', 'line-down'),
 )
+
+
+def _shared(names: Collection[str], screens: frozenset[Screen]) -> Iterator[Binding]:
+    return (binding._replace(screens=screens) for binding in BINDINGS if binding.name in names)
+
+
 # fmt: off
 _BINDINGS: tuple[Binding, ...] = (
     Binding(('q', 'Q', 'F10'), 'quit', navigation.leave, 'quit', _HOSTS, VIEW, hint='quit', leaves=True),
     Binding(('Ctrl-C',), 'quit', navigation.leave, '', _ALL, VIEW, leaves=True),
     *opening(('h', '?', 'F1'), Screen.HELP, 'this help', _ALL - {Screen.HELP}, 'help', name='help', group=VIEW),
-    Binding(('z',), 'freeze', fleet_state.toggle_freeze, 'pause or resume', _VALUES, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
+    *(binding._replace(run=fleet_state.toggle_freeze) for binding in _shared(('freeze',), _VALUES)),
     Binding(('r', 'Ctrl-R', 'F5'), 'refresh', lambda state: (state, (Refresh(), Redraw())), 'refresh', _ALL, VIEW),
-    *(binding._replace(screens=_ALL) for binding in BINDINGS if binding.name in _SHARED),
+    *_shared(_SHARED, _ALL),
     Binding(('Esc',), 'clear', fleet_state.clear_filter, 'clear filter, search, pause', _HOSTS, MOVE),
     Binding(('\\', 'F4'), 'filter', partial(open_field, purpose=FILTER), 'filter: name, host: gpu: user: job: model: free:', _VALUES, PROCESS, hint='filter'),
     Binding(('Enter',), 'show-page', fleet_state.open_host, 'screens of the host; q: back', _HOSTS | _GPUS | _PROBLEMS, SCREEN, hint='host'),
@@ -62,16 +61,8 @@ _BINDINGS: tuple[Binding, ...] = (
     *opening(('J',), Screen.JOBS, 'jobs and pods over all hosts', _VALUES - _JOBS, 'jobs'),
     *opening(('!',), Screen.PROBLEMS, 'problems, server, exporters', _ALL - _PROBLEMS, 'problems'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', _ALL - _HOSTS, SCREEN, hint='back', leaves=True),
-    Binding((',', '<'), 'sort-previous', partial(actions.sort_by_neighbor, step=-1), 'sort by the previous column', _LISTS, SORT),
-    Binding(('.', '>'), 'sort-next', partial(actions.sort_by_neighbor, step=1), 'sort by the next column', _LISTS, SORT),
-    Binding(('R',), 'sort-reverse', actions.reverse_order, 'reverse the order', _LISTS, SORT),
-    Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'choose the order', _LISTS, SORT, hint='sort', shows_orders=True),
-    *(
-        binding
-        for screen, orders in ORDERS.items()
-        for order in orders
-        for binding in sorting(order, sort_list, screen, order.title, f'sort by {order.title}', group=_GROUPS.get(screen, ''))
-    ),
+    *_shared(('sort-previous', 'sort-next', 'sort-reverse', 'sort-menu'), _LISTS),
+    *sort_keys(ORDERS),
 )
 # fmt: on
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state import actions, dialog, events, navigation, needs, tags, time_travel
@@ -103,44 +103,45 @@ def _travel(
     return Binding(keys, name, run, text, _NOT_HELP, _TIME, hint=hint, needs=(need,))
 
 
-def sorting(
-    order: Order,
-    run: Callable[..., Any],
-    screen: Screen,
-    title: str,
-    text: str,
-    *,
-    group: str = '',
-) -> tuple[Binding, Binding]:
-    """Return the bindings of ``o`` and a letter, and of the upper-case letter: the order reversed."""
-    name = f'sort-by-{group}{order.name.replace("_", "-")}'
-    usual, turned = (partial(run, order=order.name, reverse=reverse) for reverse in (False, True))
-    lower, upper, places = f'o {order.letter}', f'o {order.letter.upper()}', frozenset({screen})
-    return (
-        Binding((lower,), name, usual, text, places, SORT, title, order=order.name),
-        Binding((upper,), f'{name}-reversed', turned, '', places, SORT, order=order.name),
-    )
+def sort_keys(lists: Mapping[Screen, Sequence[Order]]) -> Iterator[Binding]:
+    """Yield the bindings of ``o`` and a letter, and of the upper-case letter: the order reversed.
 
-
-def _sort_bindings() -> Iterator[Binding]:
-    for screen, orders in LIST_ORDERS.items():
+    The names of those of the first screen do without its name.
+    """
+    for number, (screen, orders) in enumerate(lists.items()):
+        group = f'{screen.value}-' if number else ''
         for order in orders:
-            text, group = f'sort by {order.title}', f'{screen.value}-'
-            if screen is Screen.MAIN:
-                text, group = f'sort by {order.describe(reverse=False)}', ''
-            if order.name == 'natural':
-                text = 'sort by GPU, user, PID (default)'
-            yield from sorting(order, sort_list, screen, order.title, text, group=group)
+            name = f'sort-by-{group}{order.name.replace("_", "-")}'
+            is_default = order is orders[0]
+            text = f'{order.title} (default)' if is_default else order.describe(reverse=False)
+            usual = Binding(
+                (f'o {order.letter}',),
+                name,
+                partial(sort_list, order=order.name, reverse=False),
+                f'sort by {text}',
+                frozenset({screen}),
+                SORT,
+                order.title,
+                order=order.name,
+            )
+            yield usual
+            yield usual._replace(
+                keys=(f'o {order.letter.upper()}',),
+                name=f'{name}-reversed',
+                run=partial(sort_list, order=order.name, reverse=True),
+                help='',
+                hint='',
+            )
 
 
 # fmt: off
 #: All keys. If several bindings have the same key on a screen, the first whose needs are met counts.
 BINDINGS: tuple[Binding, ...] = (
     # leaving
-    Binding(('q', 'Q', 'F10'), 'quit', navigation.leave, 'quit and print a report', _MAIN, VIEW, hint='quit', leaves=True, hint_in=lambda state: 'back' if state.main.shows_page or state.behind or state.origin.is_chosen else 'quit'),
+    Binding(('q', 'Q', 'F10'), 'quit', navigation.leave, 'quit and print a report', _MAIN, VIEW, hint=lambda state: 'back' if state.main.shows_page or state.behind or state.origin.is_chosen else 'quit', leaves=True),
     *opening(('h', '?', 'F1'), Screen.HELP, 'this help', _NOT_HELP, 'help', name='help', group=VIEW),
     # moving
-    moving(('Up', 'k', 'Alt-k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous process, GPU or line', _LINES, hint='select', is_pointless=lambda state: bool(state.selection.processes) or needs.sleeps(state), hint_in=lambda state: 'other GPU' if navigation.moves_gpus(state) else 'select'),
+    moving(('Up', 'k', 'Alt-k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous process, GPU or line', _LINES, hint=lambda state: 'other GPU' if navigation.moves_gpus(state) else 'select', is_pointless=lambda state: bool(state.selection.processes) or needs.sleeps(state)),
     moving(('Down', 'j', 'Alt-j'), 'select-next', partial(navigation.move_by_lines, step=1), 'next process, GPU or line', _LINES),
     moving(('Shift-Tab',), 'select-previous', partial(navigation.move_by_lines, step=-1), '', _LINES - _MAIN - _SIGNAL),
     moving(('Tab',), 'select-next', partial(navigation.move_by_lines, step=1), '', _LINES - _MAIN - _SIGNAL),
@@ -182,8 +183,8 @@ BINDINGS: tuple[Binding, ...] = (
     *opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.PROCESS}, 'env', (needs.need_processes_here, needs.need_shown_process, needs.need_no_job)),
     *opening(('Enter',), Screen.PROCESS, 'process: graphs', _MAIN, 'graphs', (needs.need_process, needs.need_no_job), name='open-metrics', waits=True),
     Binding(('Enter',), 'fold', navigation.turn_job, 'job: fold', _MAIN, PROCESS, hint='fold', needs=(needs.need_job,)),
-    Binding(('Enter',), 'show-page', navigation.toggle_page, 'GPU: page', _MAIN, SCREEN, hint='GPU page', needs=(needs.need_device,), waits=True, hint_in=lambda state: 'all GPUs' if state.main.shows_page else 'GPU page'),
-    Binding(('u', 'U'), 'sum-by-owner', actions.sum_by_owner, 'sum by job, or by user', _USERS, SCREEN, hint='by job', hint_in=lambda state: 'by user' if state.sums_by_owner else 'by job'),
+    Binding(('Enter',), 'show-page', navigation.toggle_page, 'GPU: page', _MAIN, SCREEN, hint=lambda state: 'all GPUs' if state.main.shows_page else 'GPU page', needs=(needs.need_device,), waits=True),
+    Binding(('u', 'U'), 'sum-by-owner', actions.sum_by_owner, 'sum by job, or by user', _USERS, SCREEN, hint=lambda state: 'by user' if state.sums_by_owner else 'by job'),
     *opening(('u', 'U'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
     *opening(('!',), Screen.PROBLEMS, 'problems and missing values', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
     *opening(('V',), Screen.EVENTS, 'events of a recording', _NOT_HELP - {Screen.EVENTS}, 'events', (needs.need_recording,)),
@@ -207,7 +208,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('J',), 'toggle-flat', actions.toggle_flat, 'processes by job or one by one', _MAIN, VIEW, hint='jobs', is_pointless=needs.sleeps),
     Binding(('+', '='), 'longer-time', partial(actions.change_time, step=1), 'longer histories, up to 1h', _GRAPHS, VIEW, hint='time'),
     Binding(('-', '_'), 'shorter-time', partial(actions.change_time, step=-1), 'shorter histories', _GRAPHS, VIEW, hint='time'),
-    Binding(('z',), 'freeze', time_travel.toggle_freeze, 'pause or resume', _NOT_HELP, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
+    Binding(('z',), 'freeze', time_travel.toggle_freeze, 'pause or resume', _NOT_HELP, VIEW, hint=lambda state: 'resume' if state.is_paused else 'pause'),
     Binding(('r', 'Ctrl-R'), 'refresh', actions.refresh, 'refresh, clear the selection', _NOT_HELP, VIEW, hint='wake', is_pointless=lambda state: not needs.sleeps(state)),
     Binding(('F5',), 'refresh', actions.refresh, 'refresh', _NOT_HELP - _MAIN - _TREE - _USERS, VIEW),
     Binding(('Ctrl-L',), 'redraw', _effect(events.Redraw()), 'draw the screen again', ALL_SCREENS, VIEW),
@@ -236,7 +237,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('.', '>'), 'sort-next', partial(actions.sort_by_neighbor, step=1), 'sort by the next column', _MAIN | _USERS_AND_PROBLEMS, SORT),
     Binding(('R',), 'sort-reverse', actions.reverse_order, 'reverse the order', _MAIN | _USERS_AND_PROBLEMS, SORT),
     Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'choose the order', _MAIN | _USERS_AND_PROBLEMS, SORT, hint='sort', shows_orders=True, is_pointless=needs.sleeps),
-    *_sort_bindings(),
+    *sort_keys(LIST_ORDERS),
     Binding(('M',), 'sort-by-gpu-memory', partial(sort_list, order='gpu_memory', reverse=False), 'sort by GPU memory, like top', _MAIN, SORT),
     Binding(('P',), 'sort-by-cpu-percent', partial(sort_list, order='cpu_percent', reverse=False), 'sort by %CPU, like top', _MAIN, SORT),
 )

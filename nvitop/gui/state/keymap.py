@@ -27,8 +27,8 @@ class Binding(NamedTuple):
     screens: frozenset[Screen]
     #: Heading of the help screen.
     group: str
-    #: One or two words for hints.
-    hint: str = ''
+    #: One or two words for hints, or a function that returns them in a state.
+    hint: str | Callable[[Any], str] = ''
     opens: Screen | None = None
     #: All of these must be met; otherwise a notice shows the reason.
     needs: tuple[Need, ...] = ()
@@ -45,9 +45,11 @@ class Binding(NamedTuple):
     scrolls: bool = False
     #: Whether it needs the devices or processes of the main screen: it waits for the first sample.
     waits: bool = False
-    #: Returns the hint in a state, and whether there is no point in it.
-    hint_in: Callable[[Any], str] | None = None
+    #: Returns whether there is no point in the hint in a state.
     is_pointless: Callable[[Any], bool] | None = None
+
+    def hint_in(self, state: Any) -> str:
+        return self.hint(state) if callable(self.hint) else self.hint
 
 
 class HelpEntry(NamedTuple):

@@ -37,8 +37,8 @@ LIST_ORDERS: Mapping[Screen, tuple[Order, ...]] = {
     )),
     Screen.PROBLEMS: (
         Order('severity', None, first='critical', letter='s', title='severity'),
-        Order('last', lambda line: line.last, letter='l', title='LAST'),
-        Order('first', lambda line: line.first, letter='f', title='FIRST'),
+        Order('last', lambda line: line.last, first='latest', letter='l', title='LAST'),
+        Order('first', lambda line: line.first, first='latest', letter='f', title='FIRST'),
         Order('times', lambda line: line.times, letter='t', title='SAMPLES'),
         Order('where', lambda line: line.where, is_descending=False, is_text=True, letter='w', title='WHERE'),
     ),

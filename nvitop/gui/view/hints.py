@@ -86,7 +86,7 @@ def _next_keys(state: AppState) -> tuple[str, list[Hint]]:
         if is_sorting and binding.order == by.order:
             hints.append(Hint((key,), f'{by.arrow}{by.title}', style=SORTED))
         else:
-            hints.append(Hint((key,), binding.hint or binding.name))
+            hints.append(Hint((key,), binding.hint_in(state) or binding.name))
     return ('Sort:', [*hints, Hint((), 'Shift: reverse')]) if is_sorting else (prefix, hints)
 
 
@@ -132,8 +132,7 @@ def _menu(state: AppState) -> list[Hint]:
             continue  # the last key does the same
         if binding.shows_orders:
             keys = [state.keymap.sort_prefix(state.screen) or keys[0]]
-        words = binding.hint if binding.hint_in is None else binding.hint_in(state)
-        hints.append(Hint(tuple(keys), words, is_ascii))
+        hints.append(Hint(tuple(keys), binding.hint_in(state), is_ascii))
     return hints
 
 
