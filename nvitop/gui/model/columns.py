@@ -49,7 +49,7 @@ def command_text(process: ProcessSample | HostProcessSample) -> str:
 
 def _user(row: Any, width: int) -> Content:
     name = fmt.format_user(row.process.username, width)
-    return ((name, OWN),) if row.is_own else name
+    return ((name, OWN),) if row.is_user else name
 
 
 def _owner(row: Any, _: int) -> str:
@@ -72,7 +72,7 @@ def _start(row: Any, _: int) -> str:
 def user_name(user: Any, width: int) -> Content:
     if user.name is None:
         return (('unknown', DIM),)
-    return ((fmt.format_user(user.name, width), OWN if user.is_own else PLAIN),)
+    return ((fmt.format_user(user.name, width), OWN if user.is_user else PLAIN),)
 
 
 def _idle_memory(user: Any, _: int) -> Content:

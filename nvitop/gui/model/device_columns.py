@@ -88,7 +88,7 @@ def _user(row: GpuRow, width: int) -> Pieces:
         return (('?', DIM),)
     others = row.who[len(row.user) :]
     name = clip(row.user, max(1, width - len(others)))
-    return ((name, OWN if row.is_own else PLAIN), (others, PLAIN))
+    return ((name, OWN if row.is_user else PLAIN), (others, PLAIN))
 
 
 def _job(row: GpuRow, width: int) -> Pieces:

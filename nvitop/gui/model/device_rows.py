@@ -47,8 +47,8 @@ class GpuRow(NamedTuple):
     user: str = ''
     job: str = ''
     others: tuple[str, ...] = ()
-    #: Whether the user of the monitor is this user.
-    is_own: bool = False
+    #: Whether the monitor runs as this user.
+    is_user: bool = False
     #: Whether the user has only claimed the device, which is free; ``job`` is for how long.
     is_claimed: bool = False
     #: Who holds its memory without using it, the longest form first; ``()`` if nobody does.
@@ -181,19 +181,24 @@ def device_rows(sample: Sample, known: Iterable[Finding] | None = None) -> tuple
             problems=tuple(finding for finding in problems if finding.device == key),
         )
         if key in users:
-            row = _with_user(row, users[key], sample.host.username)
+            row = _with_user(row, users[key], sample)
         claim = claim_of_unused(sample, device, row.state)
         if claim is not None:
             row = row._replace(
                 user=safe(claim.username),
                 job=f'for {fmt.format_idle_time(max(0.0, sample.timestamp - claim.since))}',
-                is_own=claim.username == sample.host.username,
+                is_user=is_user(sample, claim.username),
                 is_claimed=True,
             )
         if row.state.word == 'held':
             row = row._replace(held_forms=_held_forms(sample, row))
         rows.append(row)
     return tuple(rows)
+
+
+def is_user(sample: Sample, name: str | None) -> bool:
+    """Whether a name is that of the user as whom the monitor runs."""
+    return bool(name) and name == sample.host.username
 
 
 def _instance(device: DeviceSample) -> tuple[int, int | None]:
@@ -218,7 +223,7 @@ def _users_by_device(sample: Sample, busy: set[DeviceKey]) -> dict[DeviceKey, li
     return users
 
 
-def _with_user(row: GpuRow, processes: Sequence[ProcessSample], own_name: str | None) -> GpuRow:
+def _with_user(row: GpuRow, processes: Sequence[ProcessSample], sample: Sample) -> GpuRow:
     """Return the row with the user that has the most memory, the job of this memory, and the others."""
     sums: Counter[str] = Counter()
     for process in processes:
@@ -240,7 +245,7 @@ def _with_user(row: GpuRow, processes: Sequence[ProcessSample], own_name: str | 
             f'{safe(other or fmt.NOT_AVAILABLE)} {fmt.format_gib_count(sums[other])} GiB'
             for other in others
         ),
-        is_own=bool(name) and name == own_name,
+        is_user=is_user(sample, name),
     )
 
 

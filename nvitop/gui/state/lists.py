@@ -10,7 +10,7 @@ from nvitop.basics.units import format_hours
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
 from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, USER_COLUMNS, empty_columns
 from nvitop.gui.model.device_columns import device_widths
-from nvitop.gui.model.device_rows import device_rows, is_on, unknown_among
+from nvitop.gui.model.device_rows import device_rows, is_on, is_user, unknown_among
 from nvitop.gui.model.format import NOT_AVAILABLE, devices_text
 from nvitop.gui.model.main_layout import MainLayout, main_layout
 from nvitop.gui.model.table import Placed, Sorted, place
@@ -309,8 +309,8 @@ def listed_users(state: AppState) -> tuple[process_rows.Group, ...]:
             users = (*users, *(user for user in absent if any(user.gpu_times or ())))
         users = _with_hours(users)
     if not state.sums_by_owner:
-        own = state.shown_sample.host.username
-        users = tuple(user._replace(is_own=user.name == own is not None) for user in users)
+        sample = state.shown_sample
+        users = tuple(user._replace(is_user=is_user(sample, user.name)) for user in users)
     users = sorted_lines(state, Screen.USERS, users)
     # Time without a known user is below all users.
     return tuple(sorted(users, key=lambda user: not (user.name or user.processes)))

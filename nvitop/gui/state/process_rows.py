@@ -102,8 +102,8 @@ class Group(NamedTuple):
     gpu_times: tuple[float, float] | None = None
     #: Their texts in hours.
     hours: tuple[str, str] = ('', '')
-    #: Whether it is the user of the program.
-    is_own: bool = False
+    #: Whether the monitor runs as this user.
+    is_user: bool = False
 
     @property
     def name(self) -> str | None:
@@ -199,7 +199,8 @@ class Line(NamedTuple):
     command: str = ''
     #: Whether the command is that of its whole job.
     repeats_command: bool = False
-    is_own: bool = False
+    #: Whether the monitor runs as its user.
+    is_user: bool = False
     #: Whether the driver does not know the memory of processes, as in the WDDM of Windows.
     has_wddm: bool = False
 

@@ -374,7 +374,7 @@ def _draw_summary(buf: Buffer, line: Rect, row: GpuRow, *, has_problem: bool) ->
         Item((name,), row.mark_style, 0),
         Item((row.word,), row.word_style, 0),
         Item((row.mark if row.is_wrong and has_problem else '',), row.mark_style, 1),
-        Item((row.who,), PLAIN._replace(bold=row.is_own), 2),
+        Item((row.who,), PLAIN._replace(bold=row.is_user), 2),
         Item(tuple(clip(job, cells) for cells in range(max(cell_width(job), 15), 14, -1)), DIM, 3),
         Item(forms or ('',), row.problem_style, 4),
     ]

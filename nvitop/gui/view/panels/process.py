@@ -9,7 +9,7 @@ from nvitop.basics.text import contains, counted
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.model.columns import command_text, place_processes
-from nvitop.gui.model.device_rows import is_on, unknown_devices
+from nvitop.gui.model.device_rows import is_on, is_user, unknown_devices
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import UNSORTED, Placed, Sorted, inside, width_of
 from nvitop.gui.render.buffer import Buffer, Item, Rect
@@ -237,7 +237,7 @@ def drawn_lines(
         line._replace(
             command=command,
             repeats_command=is_repeated,
-            is_own=bool(line.process.username) and line.process.username == sample.host.username,
+            is_user=is_user(sample, line.process.username),
             has_wddm=line.process.key.device in wddm,
         )
         for line, command, is_repeated in zip(
