@@ -26,7 +26,7 @@ from nvitop.gui.state.problems import count_problems, problem_lines
 from nvitop.gui.state.process_rows import Line, fold, group_by_job, job_count, list_widths
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.main import draw_panels
-from nvitop.gui.view.panels.process import Limits, ProcessView
+from nvitop.gui.view.panels.process import Limits, ProcessView, title_of
 from nvitop.gui.view.report_lines import (
     MOST_WIDTH,
     brief_text,
@@ -143,10 +143,9 @@ def draw_report(
         columns=shown_columns(view.columns, _empty_columns(view, processes)),
         widths=list_widths(sample.processes, jobs),
         total=len(sample.processes) if sample.sequence else None,
-        jobs=job_count(blocks),
         processes=len(processes),
+        title=title_of(f'Processes: {len(processes)}', len(processes), job_count(blocks)),
         limits=Limits(wanted),
-        is_report=True,
     )
     draw_panels(buf, panels, sample, DeviceView(sample), listed, len(tops))
     buf.write(3, bottom - 1, clip(footer, width - 6), DIM)

@@ -31,7 +31,7 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.gui.view.panels import device
 from nvitop.gui.view.panels.device import DeviceView, draw_devices
 from nvitop.gui.view.panels.device_full import draw_full_devices
-from nvitop.gui.view.panels.process import Limits, ProcessView, draw_processes
+from nvitop.gui.view.panels.process import Limits, ProcessView, draw_processes, title_of
 from nvitop.gui.view.text import draw_mono_bars
 from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.history import History
@@ -458,8 +458,8 @@ def process_panel(
         columns,
         list_widths(sample.processes, blocks),
         len(sample.processes),
-        len(blocks),
         len(sample.processes),
+        title_of(f'Processes {len(sample.processes)}', len(sample.processes), len(blocks)),
     )._replace(**fields)
     buffer = Buffer(width, 3 + max(1, len(lines)))
     draw_processes(buffer, buffer.area, listed, sample)

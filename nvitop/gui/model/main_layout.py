@@ -14,8 +14,10 @@ from nvitop.gui.model.table import CLASSIC, NARROWEST, inside
 
 #: Minimum height of the main screen.
 LOWEST = 6
+#: Rows of the panel of processes above and below its lines.
+PROCESS_MARGINS = 2, 1
 #: Rows of a panel of devices and of processes around their lines: borders and headings.
-DEVICE_FRAME, PROCESS_FRAME = 2, 3
+DEVICE_FRAME, PROCESS_FRAME = 2, sum(PROCESS_MARGINS)
 #: Rows of the classic table around its devices: the title, two headings, and the line below them.
 _FULL_FRAME = 4
 #: Minimum height of a screen with a panel of devices.
@@ -60,6 +62,11 @@ class MainLayout(NamedTuple):
     @property
     def listed(self) -> int:
         return max(0, self.processes - PROCESS_FRAME)
+
+    def margins(self, height: int) -> tuple[int, int]:
+        """Return the rows above and below the lines of processes on a screen of this height."""
+        above, below = PROCESS_MARGINS
+        return height - self.processes + above, below
 
     @property
     def hidden_facts(self) -> int:

@@ -11,6 +11,7 @@ from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.model.columns import command_text, place_processes
 from nvitop.gui.model.device_rows import is_on, is_user, unknown_devices
 from nvitop.gui.model.format import devices_text
+from nvitop.gui.model.main_layout import PROCESS_MARGINS
 from nvitop.gui.model.table import UNSORTED, Placed, Sorted, inside, width_of
 from nvitop.gui.render.buffer import Buffer, Item, Rect
 from nvitop.gui.render.theme import DIM, KEY, PLAIN, TAGGED, TITLE, WARNING, Role, Style
@@ -142,28 +143,29 @@ _FOLDED, _UNFOLDED = '▸', '▾'
 class ProcessView(NamedTuple):
     """Contents of the panel."""
 
+    #: The lines on the screen.
     lines: Sequence[Line] = ()
     #: Names of the columns, and the widths of the widest values.
     columns: tuple[str, ...] = ()
     widths: Mapping[str, int] = {}
     #: Number of processes without the filter; ``None`` before the first sample.
     total: int | None = None
-    #: Numbers of jobs, 0 if no process belongs to one, and of processes, listed or folded.
-    jobs: int = 0
+    #: Number of processes, listed or folded.
     processes: int = 0
+    title: Item = Item(('Processes',), TITLE, 0)
     #: The filters that leave some of them out.
     limits: Limits = Limits()
     #: The order that the headings show; none in a report.
     by: Sorted = UNSORTED
     selected: ProcessKey | JobKey | None = None
     tagged: AbstractSet[ProcessKey] = frozenset()
-    #: Lines above the first one on the screen, and cells by which columns that scroll are moved.
-    scroll_y: int = 0
+    #: Lines above the first one on the screen, and number of all lines if some may be hidden; cells
+    #: by which columns that scroll are moved.
+    first: int = 0
+    total_lines: int = 0
     scroll_x: int = 0
     #: Warnings at the right of the border.
     notes: tuple[Item, ...] = ()
-    #: Whether the title is the one that scripts look for.
-    is_report: bool = False
     #: Words of a search, which are shown if a command contains them.
     searched: Sequence[str] = ()
 
@@ -174,16 +176,13 @@ def draw_processes(
     """Draw the panel; its top border closes that above, which has vertical lines in these columns."""
     ends = (0, area.width - 1)
     placed = place_processes(listed.columns, area.width, listed.widths)
-    room = max(0, area.height - 3)
-    first = max(0, min(listed.scroll_y, len(listed.lines) - room))
-    lines = drawn_lines(listed.lines[first : first + room], placed, sample, listed)
-    title = _title(listed, first, len(lines), placed)
+    lines = drawn_lines(listed.lines, placed, sample, listed)
     unknown = unknown_note(sample, listed.limits.device)
     warnings = [Item(unknown, DIM if unknown == NO_LISTS else WARNING)] if unknown else []
-    draw_border(buf, area.y, above, ends, title, [*warnings, *listed.notes])
+    draw_border(buf, area.y, above, ends, _titles(listed, placed), [*warnings, *listed.notes])
     for y in range(area.y + 1, area.bottom - 1):
         draw_uprights(buf, y, ends)
-    for y, line in enumerate(lines, area.y + 2):
+    for y, line in enumerate(lines, area.y + PROCESS_MARGINS[0]):
         _draw_marks(buf, y, line, listed)
         buf.hit(Rect(1, y, area.width - 2, 1), 'job' if line.is_job else 'process', line.key)
     if area.height > 1 and listed.total:
@@ -196,7 +195,7 @@ def draw_processes(
             cursor=next((i for i, line in enumerate(lines) if line.key == listed.selected), None),
             by=listed.by,
         )
-    if not listed.lines and area.height > 2:
+    if not (listed.lines or listed.total_lines) and area.height > 2:
         cells = inside(area.width)
         message = clip(empty_message(listed.total, listed.limits, sample), cells.width)
         # Headings stay while a filter hides all processes.
@@ -212,7 +211,7 @@ def _is_tagged(line: Line, listed: ProcessView) -> bool:
 def _draw_marks(buf: Buffer, y: int, line: Line, listed: ProcessView) -> None:
     """Draw the mark of a job, or of another row of the selected process; and that of a tag."""
     selected = listed.selected
-    if line.is_job and not listed.is_report:
+    if line.is_job:
         buf.write(1, y, _FOLDED if line.is_folded else _UNFOLDED, KEY)
     elif line.key[:2] == (selected or ())[:2] and line.key != selected:
         buf.write(1, y, '=', _SAME_PROCESS)
@@ -282,20 +281,19 @@ def _cut_commands(commands: Sequence[str], width: int, listed: ProcessView) -> l
     return cut
 
 
-def _title(
-    listed: ProcessView, first: int, shown: int, columns: Sequence[Placed]
-) -> tuple[Item, ...]:
-    count, total = listed.processes, len(listed.lines)
-    text = 'Processes:' if listed.is_report else 'Processes'
-    if count or listed.is_report:
-        text += f' {count}'
-    if 0 < listed.jobs < count:
-        text += f' in {counted(listed.jobs, "job")}'
-    notes = [Item((text, f'Processes {count}'), TITLE, 0)]
+def title_of(text: str, processes: int, jobs: int) -> Item:
+    """Return the title with the number of jobs, 0 if they are not known."""
+    in_jobs = f' in {counted(jobs, "job")}' if 0 < jobs < processes else ''
+    return Item((text + in_jobs, text), TITLE, 0)
+
+
+def _titles(listed: ProcessView, columns: Sequence[Placed]) -> tuple[Item, ...]:
+    count, notes = listed.processes, [listed.title]
     if listed.tagged:
         notes.append(Item((f'{len({key.identity for key in listed.tagged})} tagged',), rank=1))
-    if shown < total:
-        notes.append(Item((f'{first + 1}-{first + shown} of {total}',), rank=1))
+    if len(listed.lines) < listed.total_lines:
+        last = listed.first + len(listed.lines)
+        notes.append(Item((f'{listed.first + 1}-{last} of {listed.total_lines}',), rank=1))
     if listed.limits.device is not None:
         notes.append(Item((f'on GPU {listed.limits.device.label}',), rank=4))
     hidden = (listed.total or 0) - count

@@ -14,7 +14,7 @@ from nvitop.gui.view.first_line import crumbs, draw_first_line
 from nvitop.gui.view.hints import title_badges
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.main import draw_panels
-from nvitop.gui.view.panels.process import ProcessView, limits_of
+from nvitop.gui.view.panels.process import ProcessView, limits_of, title_of
 from nvitop.sampling.history import History
 
 #: Note on processes of another PID namespace.
@@ -47,18 +47,20 @@ def draw_main_screen(buf: Buffer, state: AppState, layout: ListLayout, history: 
         facts_y=main.facts_y,
     )
     has_foreign = any(row.status == 'foreign' for row in state.lists.rows)
+    count, jobs = len(state.lists.rows), 0 if state.view.flat else job_count(state.lists.blocks)
     listed = ProcessView(
-        layout.lines,
+        layout.shown_lines,
         columns=state.columns,
         widths=state.widths,
         total=len(sample.processes) if sample.sequence else None,
-        jobs=0 if state.view.flat else job_count(state.lists.blocks),
-        processes=len(state.lists.rows),
+        processes=count,
+        title=title_of(f'Processes {count}' if count else 'Processes', count, jobs),
         limits=limits_of(state),
         by=sorted_by(state),
         selected=state.job or selected,
         tagged=main.tagged,
-        scroll_y=layout.scroll_y,
+        first=layout.scroll_y,
+        total_lines=layout.length,
         scroll_x=shown_scroll_x(state),
         notes=(Item(_FOREIGN, Style(Role.WARNING), 2),) if has_foreign else (),
         searched=state.searched_words,
