@@ -137,6 +137,13 @@ def test_free_mig_device_does_not_fill_with_the_memory_of_its_neighbor() -> None
     assert '▇' not in free
 
 
+@pytest.mark.parametrize('keys', [(), ('+',), ('g',), ('g', '+')])
+def test_gpu_without_utilization_shows_its_memory_at_any_time_and_metric(
+    keys: tuple[str, ...],
+) -> None:
+    assert re.search(' MEM +│$', lines_on('mig', 120, 30, *keys)[5])
+
+
 def test_page_of_a_mig_device_says_that_its_utilization_is_not_measured() -> None:
     text = '\n'.join(lines_on('mig', 120, 44, 'Tab', 'Tab', 'Enter'))
     assert re.search('UTIL +N/A ', text)
@@ -810,7 +817,9 @@ def test_mig_devices_grow_once_whole_gpus_have_all_their_lines() -> None:
     st.sampled_from(['h100x8', 'one', 'processes200', 'mig', 'workstation', 'lost']),
     st.tuples(st.integers(40, 260), st.integers(8, 80)),
     st.lists(
-        st.sampled_from(['\\ b Enter', '\\ ~', '0', '1', 'Down', '/ a', 'Esc', 'job', 'z']),
+        st.sampled_from(
+            ['\\ b Enter', '\\ ~', '0', '1', 'Down', '/ a', 'Esc', 'job', 'z', '+', 'g']
+        ),
         max_size=6,
     ),
 )

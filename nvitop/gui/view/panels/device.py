@@ -210,9 +210,9 @@ def _draw_history(buf: Buffer, line: Rect, row: GpuRow, histories: _Histories) -
     elif area.height >= _WITH_MEMORY and metric != memory:
         area, below = area.split_top(_WITH_MEMORY - 1)
         below = below.split_top(1)[0]
-    draw_history(
-        buf, area, ruler.values(key, metric.name, area.width), metric_style(metric), bound=top
-    )
+    if not area.is_empty:
+        values = ruler.values(key, metric.name, area.width)
+        draw_history(buf, area, values, metric_style(metric), bound=top)
     if not below.is_empty and not row.is_others_memory:
         buf.write(below.x, below.bottom - 1, 'MEM', HEADING)
         values = ruler.values(key, memory.name, below.width)
