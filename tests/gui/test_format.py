@@ -41,7 +41,7 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_gib_count(512 * MIB), '0.5'),
         (f.format_age(19 * 86400), '19d'),
         (f.format_bar(50.0, 5), '██▌'),
-        (f.format_command('python train.py', 'gone'), 'No Such Process'),
+        (f.format_command('python train.py', 'gone'), '(not visible here)'),
         (f.format_command(None, 'zombie'), 'Zombie Process'),
         (f.format_command(None, 'zombie', name='py\nthon3'), 'py␤thon3 <defunct>'),
         (f.format_command('', name='kworker/0:1'), '[kworker/0:1]'),
@@ -76,7 +76,8 @@ def test_every_format_accepts_none_and_nan() -> None:
         for value in missing:
             second = [value] if function is f.format_pcie_link else []
             text = function(value, *second, **width)
-            expected = '?' if function is f.format_process_type else 'N/A'
+            texts = {f.format_process_type: '?', f.format_user: 'unknown'}
+            expected = texts.get(function, 'N/A')
             assert text.strip() == expected, function
 
 

@@ -203,7 +203,8 @@ def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
     """Return the widths of the widest values in columns of the process panel that grow."""
     has_owners = 'owner' not in empty_columns(processes)
     owners = {p.owner for p in processes if p.owner is not None and has_owners}
-    names = {p.username for p in processes if p.username is not None}
+    names = {p.username for p in processes}
+    names = set() if names == {None} else names
     return {
         'pid': len(str(max([0, *(process.key.pid for process in processes)]))),
         'user': max((cell_width(fmt.format_user(name)) for name in names), default=0),

@@ -85,7 +85,7 @@ def _state(row: GpuRow, width: int) -> Pieces:
 
 def _user(row: GpuRow, width: int) -> Pieces:
     if not row.user and row.state.word in ('busy', 'in use', 'held'):
-        return (('?', DIM),)
+        return ((fmt.UNKNOWN_USER, DIM),)
     others = row.who[len(row.user) :]
     name = clip(row.user, max(1, width - len(others)))
     return ((name, OWN if row.is_user else PLAIN), (others, PLAIN))

@@ -239,11 +239,10 @@ def _with_user(row: GpuRow, processes: Sequence[ProcessSample], sample: Sample) 
     else:
         job = safe(largest.owner.group)
     return row._replace(
-        user=safe(name or fmt.NOT_AVAILABLE),
+        user=fmt.format_user(name),
         job=job,
         others=tuple(
-            f'{safe(other or fmt.NOT_AVAILABLE)} {fmt.format_gib_count(sums[other])} GiB'
-            for other in others
+            f'{fmt.format_user(other)} {fmt.format_gib_count(sums[other])} GiB' for other in others
         ),
         is_user=is_user(sample, name),
     )
@@ -258,7 +257,7 @@ def _held_forms(sample: Sample, row: GpuRow) -> tuple[str, ...]:
     size = sum(process.gpu_memory_bytes or 0 for process in held if process.username == name) / GiB
     seconds = row.state.held_seconds
     time = '' if seconds is None else f' for {fmt.format_idle_time(seconds)}'
-    words = f'{size:.1f} GiB of {safe(name or fmt.NOT_AVAILABLE)} not used{time}'
+    words = f'{size:.1f} GiB of {fmt.format_user(name)} not used{time}'
     is_used = any(
         not process.is_idle_longer and process.gpu_idle_seconds < _RECENT_SECONDS
         for process in sample.processes
@@ -304,15 +303,12 @@ def _by_user(rows: Sequence[GpuRow], word: str, rank: int, style: Style = PLAIN)
         return []
     groups: dict[tuple[str, str], list[GpuRow]] = {}
     for row in sorted(rows, key=lambda row: not row.user):
-        groups.setdefault((row.user, row.word[len(word) :]), []).append(row)
-    unknown = 'unknown user'
+        groups.setdefault((row.user or fmt.UNKNOWN_USER, row.word[len(word) :]), []).append(row)
     who = (
-        f'GPU {_labels(user_rows)} {user or unknown}{since}'
-        if since
-        else f'{user or f"{unknown} on GPU"} {_labels(user_rows)}'
+        f'GPU {_labels(user_rows)} {user}{since}' if since else f'{user} {_labels(user_rows)}'
         for (user, since), user_rows in groups.items()
     )
-    users = list(dict.fromkeys(user or unknown for user, _ in groups))
+    users = list(dict.fromkeys(user for user, _ in groups))
     count = f'{len(rows)} {word}'
     forms = (
         f'{count}: {", ".join(who)}',

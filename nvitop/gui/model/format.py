@@ -12,6 +12,8 @@ from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.sampling.types import DeviceKey
 
 NOT_AVAILABLE = 'N/A'
+#: Name of a user who is not known.
+UNKNOWN_USER = 'unknown'
 
 _DAYS = ('Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun')
 _MONTHS = ('Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec')
@@ -255,14 +257,14 @@ def format_process_type(type_: str | None) -> str:
 
 def format_user(username: str | None, width: int = 255) -> str:
     """Format a user name; a name that is cut ends in ``..``."""
-    return clip(NOT_AVAILABLE if username is None else safe(username), width)
+    return clip(safe(username or UNKNOWN_USER), width)
 
 
 #: Status of a process → text shown in place of its command.
 SPECIAL_COMMANDS = {
     'zombie': 'Zombie Process',
     'no permission': 'No Permissions',
-    'gone': 'No Such Process',
+    'gone': '(not visible here)',
     'foreign': 'Process of Another PID Namespace',
 }
 

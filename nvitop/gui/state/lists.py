@@ -11,7 +11,7 @@ from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
 from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, USER_COLUMNS, empty_columns
 from nvitop.gui.model.device_columns import device_widths
 from nvitop.gui.model.device_rows import device_rows, is_on, is_user, unknown_among
-from nvitop.gui.model.format import NOT_AVAILABLE, devices_text
+from nvitop.gui.model.format import NOT_AVAILABLE, UNKNOWN_USER, devices_text
 from nvitop.gui.model.main_layout import MainLayout, main_layout
 from nvitop.gui.model.table import Placed, Sorted, place
 from nvitop.gui.render.buffer import Cells
@@ -179,7 +179,9 @@ def _columns_without_values(processes: Sequence[ProcessSample]) -> set[str]:
         column.name
         for column in COLUMNS
         if column.rank
-        and all(column.text(line, column.sizes[0]) == NOT_AVAILABLE for line in lines)
+        and all(
+            column.text(line, column.sizes[0]) in (NOT_AVAILABLE, UNKNOWN_USER) for line in lines
+        )
     }
 
 
