@@ -253,10 +253,21 @@ def test_first_line_names_free_held_busy_and_broken_gpus() -> None:
     assert answer(*gpus, processes=(*running, *holders)) == [
         '1 free: GPU 4',
         '2 held: GPU 2,5 carol 1h',
-        '2 busy: ann 0,1',
+        '2 busy: ann 0 1',
         '! GPU 3 pending row remapping',
     ]
     assert answer(gpus[0], processes=running[:1]) == ['no GPU free', '1 busy: ann 0']
+    others = tuple(
+        process(gpus[i], i + 1, 'x', username=name) for i, name in ((2, '10001'), (4, 'eve'))
+    )
+    sample = machine(*gpus[:3], gpus[4], processes=(*running, *others))
+    forms = next(i.forms for i in first_line_items(device_rows(sample)) if 'in use' in i.forms[0])
+    assert forms == (
+        '2 in use: 10001 2, eve 4',
+        '2 in use: 10001, eve',
+        '2 in use: 10001 ..',
+        '2 in use',
+    )
 
 
 def test_full_form_marks_a_finding_in_red() -> None:

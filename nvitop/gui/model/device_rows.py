@@ -295,7 +295,7 @@ def first_line_items(rows: Sequence[GpuRow]) -> tuple[Item, ...]:
 
 
 def _by_user(rows: Sequence[GpuRow], word: str, rank: int, style: Style = PLAIN) -> list[Item]:
-    """Return the number of devices, and those of each user: ``6 busy: ann 0-3, bob 4,5``.
+    """Return the number of devices, and those of each user: ``6 busy: ann 0-3, bob 4 5``.
 
     Held ones have a time, so that their labels follow ``GPU``: ``1 held: GPU 7 eve 1h``.
     """
@@ -305,16 +305,16 @@ def _by_user(rows: Sequence[GpuRow], word: str, rank: int, style: Style = PLAIN)
     for row in sorted(rows, key=lambda row: not row.user):
         groups.setdefault((row.user or fmt.UNKNOWN_USER, row.word[len(word) :]), []).append(row)
     who = (
-        f'GPU {_labels(user_rows)} {user}{since}' if since else f'{user} {_labels(user_rows)}'
+        f'GPU {_labels(user_rows)} {user}{since}'
+        if since
+        else f'{user} {_labels(user_rows).replace(",", " ")}'
         for (user, since), user_rows in groups.items()
     )
     users = list(dict.fromkeys(user for user, _ in groups))
     count = f'{len(rows)} {word}'
-    forms = (
-        f'{count}: {", ".join(who)}',
-        f'{count}: {", ".join(users[:3])}' + (' ..' if len(users) > 3 else ''),
-        count,
-    )
+    some = (f'{", ".join(users[:end])} ..' for end in range(len(users) - 1, 0, -1))
+    names = (', '.join(who), ', '.join(users), *some)
+    forms = (*(f'{count}: {name}' for name in names), count)
     return [Item(forms, style, rank)]
 
 
