@@ -619,6 +619,11 @@ def test_zombie_leaves_the_name_of_its_job_and_of_the_others_short() -> None:
     assert ['  --rank ' in line for line in lines] == [False, True, True, True]
     heading = process_panel(sample._replace(processes=(first, second)), 120).lines()[2]
     assert '  python3 train.py --bf16 --rank 1 ' in heading
+    script = second._replace(command='python3 short.py')
+    rows = (first, script, *others)
+    _, _, heading, *lines, _, _ = process_panel(sample._replace(processes=rows), 120).lines()
+    assert '  python3 short.py, train.py ' in heading
+    assert ['  --rank ' in line for line in lines] == [False, False, True, True]
 
 
 def test_job_shows_the_oldest_start_and_the_time_that_its_processes_share() -> None:

@@ -324,15 +324,24 @@ def _sum(numbers: Iterable[Any]) -> Any:
 def common_words(commands: Sequence[str]) -> tuple[str, list[str]]:
     """Return the words that all commands share, and what differs of each: a value with its option.
 
-    Commands of different programs share nothing: the words are the names of the programs.
+    Commands of different programs share nothing: the words are the names of the programs. Those of
+    different scripts share the program: ``python3 train.py, eval.py``.
     """
     parts = [command.split(' ') for command in commands]
     programs = list(dict.fromkeys(words[0].rpartition('/')[2] for words in parts))
     if len(programs) > 1:
-        more = f', +{len(programs) - _MOST_PROGRAMS}' if len(programs) > _MOST_PROGRAMS else ''
-        return ', '.join(programs[:_MOST_PROGRAMS]) + more, list(commands)
+        return _some_of(programs), list(commands)
     if len({len(words) for words in parts}) != 1:
-        return (commands[0] if commands else ''), list(commands)
+        scripts = list(dict.fromkeys(words[1] if len(words) > 1 else '-' for words in parts))
+        if len(scripts) == 1 or any(script.startswith('-') for script in scripts):
+            return commands[0], list(commands)
+        rest = list(commands)
+        for script in scripts:
+            same = [number for number, words in enumerate(parts) if words[1] == script]
+            if len(same) > 1:
+                for number, text in zip(same, common_words([commands[i] for i in same])[1]):
+                    rest[number] = text or commands[number]
+        return f'{programs[0]} {_some_of(scripts)}', rest
     columns = list(zip(*parts))
     shared = [words[0] if len(set(words)) == 1 else None for words in columns]
     for i, values in enumerate(columns[1:]):
@@ -342,6 +351,11 @@ def common_words(commands: Sequence[str]) -> tuple[str, list[str]]:
     rest = [' '.join(w for w, same in zip(words, shared) if same is None) for words in parts]
     text = ' '.join(word for word in shared if word is not None)
     return text or commands[0], rest if text else list(commands)
+
+
+def _some_of(names: Sequence[str]) -> str:
+    more = [f'+{len(names) - _MOST_PROGRAMS}'] if len(names) > _MOST_PROGRAMS else []
+    return ', '.join([*names[:_MOST_PROGRAMS], *more])
 
 
 def list_widths(

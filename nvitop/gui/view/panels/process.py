@@ -256,7 +256,7 @@ def _commands(lines: Sequence[Line], *, names_jobs: bool) -> list[str]:
         by_status = sorted(job.processes, key=lambda process: process.status == 'zombie')
         commands: dict[object, str] = {p.key: command_text(p) for p in by_status}
         running = [p.key for p in by_status if p.status != 'zombie']
-        compared = running if len(running) > 1 else [*commands]
+        compared = running or [p.key for p in by_status]
         shared, rest = common_words([commands[key] for key in compared])
         if names_jobs and job.key[1]:
             shared = f'{safe(job.key[1])} · {fmt.brief_command(shared, 0)}'
