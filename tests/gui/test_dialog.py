@@ -124,6 +124,7 @@ def test_page_of_a_process_signals_this_process_only_and_stays() -> None:
     assert (sent.screen, sent.main.tagged) == (Screen.PROCESS, tagged)
     gone = arrived(state, without(MANY, state.shown_process.pid))
     assert 'The process is no longer listed' in texts(pressed(gone, 'K'))
+    assert pressed(gone, 'e').screen is Screen.ENVIRON
 
 
 def test_process_on_two_devices_is_tagged_on_both_and_is_one_target() -> None:
@@ -142,6 +143,9 @@ def test_subtree_is_tagged_and_untagged_as_a_whole() -> None:
     assert state.tagged_hosts == {(50, 5.0)}
     assert {key.pid for key in state.main.tagged} == {on_gpu}
     assert set(targets_of(pressed(state, 'T'))) == {50, on_gpu}
+    others = tuple(process for process in TREE.host_processes if process.pid != 50)
+    exited = arrived(state, TREE._replace(host_processes=others))
+    assert (exited.tagged_hosts, exited.positions[Screen.TREE].key) == (frozenset(), None)
     state = pressed(state, 'x')
     assert (state.tagged_hosts, state.main.tagged) == (frozenset(), frozenset())
 
