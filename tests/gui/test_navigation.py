@@ -314,11 +314,11 @@ def test_columns_that_the_source_of_a_host_does_not_report_are_left_out() -> Non
     rows = [row._replace(cpu_percent=None, memory_percent=None) for row in MANY.processes]
     host = MANY.host._replace(memory_total_bytes=None)
     from_exporter = MANY._replace(processes=tuple(rows), host=host)
-    for is_chosen, titles in ((True, set()), (False, {'%CPU', '%MEM'})):
+    for is_chosen, titles in ((True, set()), (False, {'%CPU', '%HOST'})):
         state = state_of(MANY, 180, 40)._replace(sample=from_exporter)
         state = relist(state._replace(origin=state.origin._replace(is_chosen=is_chosen)))
         heading = next(line for line in lines_of(state) if ' PID ' in line).split()
-        assert {'%CPU', '%MEM'} & {*heading} == titles
+        assert {'%CPU', '%HOST'} & {*heading} == titles
         assert '%SM' in heading
 
 

@@ -693,9 +693,9 @@ def test_commands_have_room_before_memory_and_its_bandwidth() -> None:
     for width in range(79, 161):
         heading = process_panel(sample, width, room=1).lines()[1]
         room = width - heading.index('COMMAND') - len(' │')
-        assert '%MEM' not in heading or room >= 34
+        assert '%HOST' not in heading or room >= 34
         assert '%BW' not in heading or room >= 24
-    assert '%MEM' in heading
+    assert '%HOST' in heading
 
 
 def test_lists_scroll_to_the_last_process_and_to_the_end_of_its_command() -> None:
@@ -706,7 +706,7 @@ def test_lists_scroll_to_the_last_process_and_to_the_end_of_its_command() -> Non
     assert '..' in line
     assert line.endswith(' 200 │')
     title = lines_of(pressed(state, 'o', 'm'))
-    assert any(' by %MEM▼ ' in line for line in title)
+    assert any(' by %HOST▼ ' in line for line in title)
     assert not any(' by %CPU' in line for line in lines_of(pressed(state, 'o', 'c')))
 
 

@@ -88,7 +88,7 @@ TYPES = 'C compute, G graphics, X both, M MPS client'
 
 # fmt: off
 #: Columns of the process panel. Text: of a :class:`~nvitop.gui.state.process_rows.Line`, for the width.
-#: The command is 24 and 34 cells wide (ranks 17 and 25, see `place`) before `%BW` and `%MEM` have room.
+#: The command is 24 and 34 cells wide (ranks 17 and 25, see `place`) before `%BW` and `%HOST` have room.
 COLUMNS: tuple[Column, ...] = (
     Column('gpu', 'GPU', (3,), 'GPU index (GPU:MIG)', lambda row, _: row.labels,
            order='natural', letter='n', source='NVML index, PCI bus order'),
@@ -116,7 +116,7 @@ COLUMNS: tuple[Column, ...] = (
            rank=9, unit='%', source='`nvmlDeviceGetProcessUtilization` (`decUtil`)'),
     Column('cpu', '%CPU', (5,), 'CPU time, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.process.cpu_percent),
            order='cpu_percent', letter='c', rank=3, unit='% of a core', source='psutil `cpu_percent`'),
-    Column('memory', '%MEM', (5,), 'resident memory in percent of host memory', lambda row, _: fmt.format_tenths(row.process.memory_percent),
+    Column('memory', '%HOST', (5,), 'resident memory in percent of host memory', lambda row, _: fmt.format_tenths(row.process.memory_percent),
            order='memory_percent', letter='m', rank=26, unit='%', source='psutil `memory_percent`'),
     Column('host_memory', 'HOST GiB', (8,), 'resident memory', lambda row, _: fmt.format_gib_count(row.process.host_memory_bytes),
            rank=12, unit='B', source='psutil `memory_info().rss`'),
@@ -143,7 +143,7 @@ TREE_COLUMNS: tuple[Column, ...] = (
            rank=6, unit='count', source='psutil `num_threads`'),
     Column('cpu', '%CPU', (5,), 'CPU time, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.process.cpu_percent),
            rank=3, unit='% of a core', source='psutil `cpu_percent`'),
-    Column('memory', '%MEM', (5,), 'resident memory in percent of host memory', lambda row, _: fmt.format_tenths(row.process.memory_percent),
+    Column('memory', '%HOST', (5,), 'resident memory in percent of host memory', lambda row, _: fmt.format_tenths(row.process.memory_percent),
            rank=5, unit='%', source='psutil `memory_percent`'),
     Column('time', 'TIME', (4,), 'running time', lambda row, _: fmt.format_age(row.process.running_time_seconds),
            gap=2, rank=4, source='current time − psutil `create_time`'),

@@ -133,7 +133,7 @@ def format_cpu_percent(percent: float | None) -> str:
 
 
 def format_tenths(percent: float | None) -> str:
-    """Format a percentage that is usually small, such as ``%MEM``: ``0.4``, ``15.6``."""
+    """Format a percentage that is usually small, such as ``%HOST``: ``0.4``, ``15.6``."""
     return NOT_AVAILABLE if percent is None or _is_missing(percent) else f'{percent:.1f}'
 
 
