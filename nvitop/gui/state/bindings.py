@@ -174,7 +174,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(('Right', 'Tab'), 'next-signal', partial(dialog.next_signal, step=1), 'next signal', _SIGNAL, PROCESS),
     Binding(('p',), 'signal-parent', dialog.ask_about_parent, 'the parent of a zombie instead', _SIGNAL, PROCESS, hint='parent', needs=(dialog.need_parent,)),
     Binding(('n', 'N'), 'cancel', navigation.go_back, 'send nothing', _SIGNAL, PROCESS, leaves=True),
-    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose=FILTER), 'filter (user: gpu: pid: type: job:)', _PROCESSES | _USERS_AND_PROBLEMS, PROCESS, hint='filter', is_pointless=needs.sleeps),
+    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose=FILTER), 'filter user: gpu: pid: type: job: owner:', _PROCESSES | _USERS_AND_PROBLEMS, PROCESS, hint='filter', is_pointless=needs.sleeps),
     Binding(('/', 'F3'), 'search', partial(open_field, purpose=SEARCH), 'search while you type', _LINES - _SIGNAL, PROCESS, hint='search', is_pointless=needs.sleeps),
     Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(needs.need_search,)),
     Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(needs.need_search,)),

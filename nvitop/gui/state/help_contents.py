@@ -43,7 +43,7 @@ MOUSE = HelpGroup(
 )
 _MARKS = (
     HelpEntry('free', 'no process uses the GPU', IDLE),
-    HelpEntry('busy', f'UTIL (unknown: processes) >= {BUSY_PERCENT:.0f}%', PLAIN),
+    HelpEntry('busy', f'UTIL >= {BUSY_PERCENT:.0f}% (unknown: %SM of processes)', PLAIN),
     HelpEntry('in use', f'used, but UTIL < {BUSY_PERCENT:.0f}% or unknown', PLAIN),
     HelpEntry('held 1h', f'half its memory idle 1h, UTIL < {USED_PERCENT:.0f}%', WARNING),
     HelpEntry('hot', 'amber: a problem (press !)', WARNING),
