@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from typing import Callable, Container, Iterable, Sequence
+from typing import Callable, Container, Iterable, Mapping, Sequence
 from unicodedata import category
 
 #: Numbers are compared in groups of digits, because converting thousands of digits takes long.
@@ -16,6 +16,12 @@ _AROUND_OPTIONS = re.compile(r' (?=-)|(?<= -\w) ')
 LEAST_TEXT = 12
 #: Line and paragraph separators.
 _SEPARATORS = frozenset('\u2028\u2029')
+
+
+def has_light_background(environ: Mapping[str, str]) -> bool:
+    """Whether ``COLORFGBG``, which ends with an index of the palette with 16 colors, says so of the terminal."""
+    background = environ.get('COLORFGBG', '').rpartition(';')[2]
+    return background.isdecimal() and (background == '7' or int(background) > 8)
 
 
 def printable(text: str) -> str:

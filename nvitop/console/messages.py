@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Iterable, Literal, Mapping, NamedTuple, TextIO
 
-from nvitop.basics.text import NO_BREAK, printable_lines, with_whole_commands
+from nvitop.basics.text import NO_BREAK, has_light_background, printable_lines, with_whole_commands
 
 if TYPE_CHECKING:
     Kind = Literal['error', 'warning', 'hint']
@@ -42,15 +42,15 @@ def print_message(program: str, kind: Kind, text: str) -> None:
 
 
 #: Look of text in a report → its codes for terminals with few colors, which follow their theme, and
-#: for those with 256, legible on light and dark backgrounds.
+#: for those with 256 and a dark or a light background, as in the monitor.
 _LOOKS = {
-    'title': ('1', '1'),
-    'dim': ('2', '38;5;243'),
-    'badge': ('7', '7'),
-    'free': ('32', '38;5;28'),
-    'held': ('33', '38;5;130'),
-    'warning': ('1;33', '1;38;5;130'),
-    'critical': ('1;31', '1;38;5;196'),
+    'title': ('1', '1', '1'),
+    'dim': ('2', '38;5;245', '38;5;242'),
+    'badge': ('7', '7', '7'),
+    'free': ('32', '38;5;83', '38;5;28'),
+    'held': ('33', '38;5;214', '38;5;130'),
+    'warning': ('1;33', '1;38;5;214', '1;38;5;130'),
+    'critical': ('1;31', '1;38;5;203', '1;38;5;160'),
 }
 
 
@@ -61,7 +61,8 @@ def painted(text: str, look: str) -> str:
     if not text or not look or not can_colorize():
         return text
     has_many = os.environ.get('COLORTERM') or '256color' in os.environ.get('TERM', '')
-    few, many = _LOOKS[look]
+    few, dark, light = _LOOKS[look]
+    many = light if has_light_background(os.environ) else dark
     return f'\033[{many if has_many else few}m{text}\033[m'
 
 

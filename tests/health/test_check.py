@@ -117,11 +117,13 @@ def test_text_counts_gpus_by_severity_and_colors_it(
     machine.set(gpu=0, remapped_rows_pending=True)
     machine.set(gpu=2, lost=True)
     monkeypatch.setenv('FORCE_COLOR', '1')
-    for terminal, red, amber in (
-        ('xterm-256color', '38;5;196', '38;5;130'),
-        ('xterm', '31', '33'),
+    for terminal, background, red, amber in (
+        ('xterm-256color', '', '38;5;203', '38;5;214'),
+        ('xterm-256color', '0;15', '38;5;160', '38;5;130'),
+        ('xterm', '0;15', '31', '33'),
     ):
         monkeypatch.setenv('TERM', terminal)
+        monkeypatch.setenv('COLORFGBG', background)
         monkeypatch.delenv('COLORTERM', raising=False)
         critical, warning = f'\033[1;{red}mcritical\033[m', f'\033[1;{amber}mwarning\033[m'
         lines = health('--expect', '9').out.splitlines()

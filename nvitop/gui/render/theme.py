@@ -10,6 +10,8 @@ import enum
 import functools
 from typing import TYPE_CHECKING, NamedTuple, Sequence, Tuple
 
+from nvitop.basics.text import has_light_background
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -264,15 +266,10 @@ THEMES: tuple[Theme, ...] = (
 
 
 def resolve_theme(name: str, environ: Mapping[str, str]) -> str:
-    """Return the name of a theme; ``auto`` becomes light if ``COLORFGBG`` says that the background is light, else dark.
-
-    That variable ends with the background, an index of the palette with 16 colors.
-    """
+    """Return the name of a theme; ``auto`` is that of the background, dark if it is unknown."""
     if name != 'auto':
         return name
-    background = environ.get('COLORFGBG', '').rpartition(';')[2]
-    is_light = background.isdecimal() and (background == '7' or int(background) > 8)
-    return 'light' if is_light else 'dark'
+    return 'light' if has_light_background(environ) else 'dark'
 
 
 # Cached because a terminal draws a complete frame if its theme is another object.
