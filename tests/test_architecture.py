@@ -58,7 +58,7 @@ LAYERS: dict[str, str] = {
     'select': 'api claims.records console health sampling',
     'claims': 'api console sampling select',
     'query': 'api console health remote sampling',
-    'usage': 'accounting console fleet health recording sampling',
+    'usage': 'accounting console fleet health owner recording sampling',
     'exporter': 'accounting api console health recording sampling',
     'fleet': 'accounting console exporter health owner remote sampling',
     'doctor': 'api console health sampling simulation',

@@ -18,6 +18,7 @@ from nvitop.accounting.shares import NO_USER, UNKNOWN_USER
 from nvitop.basics.text import LEAST_TEXT, aligned, counted, csv_text, narrowed, natural, printable
 from nvitop.basics.units import CLOCK_SECONDS, format_hours, format_time
 from nvitop.health.states import HELD_SECONDS, is_holder, is_idle_holder, percent_of
+from nvitop.owner.types import short_id
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
@@ -297,7 +298,7 @@ def _table(report: Report, rows: tuple[Row, ...], paint: Paint, width: int) -> s
         parts = (sums.used, sums.held_idle, sums.allocated)
         lines.append(
             [
-                *map(printable, row.key),
+                *map(_shown, report.by, row.key),
                 format_hours(sums.seconds, total),
                 f'{100 * sums.seconds / total:.1f}',
                 *(format_hours(seconds, total) if seconds else '' for seconds in parts),
@@ -319,6 +320,12 @@ def _table(report: Report, rows: tuple[Row, ...], paint: Paint, width: int) -> s
     note = f'\n{textwrap.indent(BESIDE, " ")}\n' if has_idle else ''
     rows_shown = narrowed([*zip(*columns)], texts, width and width - 1)
     return _title(report, paint) + _painted(rows_shown, texts, paint) + note
+
+
+def _shown(dimension: str, text: str) -> str:
+    """Return a text of a row as people see it, who compare it with the monitor: with the short ID of a job."""
+    kind, _, number = text.partition(' ')
+    return printable(f'{kind} {short_id(number)}' if dimension == 'job' and number else text)
 
 
 def _painted(rows: Sequence[Sequence[str]], left: Container[int], paint: Paint) -> str:

@@ -384,10 +384,21 @@ def test_tables_csv_and_json_have_the_same_numbers(recorded: Path) -> None:
     assert lines[-1]['user'] == '(total)'
 
 
+def test_tables_have_short_ids_of_jobs_as_the_monitor() -> None:
+    table = Table(('job',))
+    for job in ('pod 5c1d0a52-84f3-4d1b-9a52-6f3f2f1f7c10', f'docker {"0123456789ab" * 6:.64}'):
+        table.add(Sums(1200), 'ann', job=job)
+    report = Report(0, 3600, ('job',), table.rows(), ('a',), 1)
+    text = report_text(report, 'table')
+    assert ' pod 5c1d0a52 ' in text
+    assert ' docker 0123456789ab ' in text
+    assert all(row.key[0] in report_text(report, 'csv') for row in report.rows)
+
+
 @pytest.mark.parametrize(('width', 'shown'), [(0, 'JOBS'), (100, 'JOBS'), (80, 'ENERGY Wh')])
 def test_tables_have_the_width_of_the_terminal(width: int, shown: str) -> None:
     table = Table(('user', 'job'))
-    job = 'pod 5c1d0a52-84f3-4d1b-9a52-6f3f2f1f7c10'
+    job = f'unit {"long-" * 6}name.service'
     table.add(Sums(1200, held_idle=9, joules=1e6, peak_bytes=1e10), 'ann', job=job)
     text = report_text(
         Report(0, 3600, ('user', 'job'), table.rows(), ('a',), 1), 'table', width=width
