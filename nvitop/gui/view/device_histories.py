@@ -75,7 +75,7 @@ def draw_histories(buf: Buffer, area: Rect, devices: Sequence[DeviceSample], rul
     left = history_x(area.width)
     draw_ruler(buf, Rect(area.x + left, area.y, area.width - left, 1), ruler)
     for number, series in enumerate(groups):
-        # A blank row keeps the GPUs apart if there is room.
-        used = rows - (len(devices) > 1 and rows > 2 * len(series))
+        # The metrics of several GPUs are equally high: rows that are left keep the GPUs apart.
+        used = rows - rows % max(1, len(series)) if len(devices) > 1 else rows
         place = Rect(area.x, area.y + 1 + number * rows, area.width, used)
         draw_series(buf, place, series, _MOST_LINES, ruler)
