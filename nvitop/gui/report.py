@@ -117,17 +117,12 @@ def draw_report(
     jobs = group_by_job(processes, Sort())
     blocks = [(Line(process),) for process in processes] if is_full or view.flat else jobs
     devices = full_height(rows) if is_full else DEVICE_FRAME + len(rows)
-    found, stamp = _finding_lines(reported, width), _stamp(sample)
-    heads = _heads(_head(sample, version, width), stamp, width - 2)
-    tops = [items for items in (_answer(rows, width - 2), *heads) if items]
-    room, footer = sys.maxsize, ''
+    found, room = _finding_lines(reported, width), sys.maxsize
     if height:  # a line remains for the prompt of the shell
-        room = height - 1 - len(tops) - devices - int(view.show_host) - PROCESS_FRAME
-    if room < len(blocks) + len(found) and stamp in tops:
-        tops.remove(stamp)
-        room += 1
-        footer = f' {" · ".join(item.forms[0] for item in stamp)} '
-    notes, lines = _fit_to_height(found, blocks, room)
+        room = height - 1 - devices - int(view.show_host) - PROCESS_FRAME
+    most = room - len(blocks) - len(found)
+    tops, footer = _top_lines(sample, _answer(rows, width - 2), version, width, most)
+    notes, lines = _fit_to_height(found, blocks, room - len(tops))
     panels = MainLayout(
         devices,
         int(view.show_host),
@@ -191,24 +186,33 @@ def _answer(rows: Sequence[GpuRow], room: int) -> list[Item]:
     return items
 
 
-def _head(sample: Sample, version: str, width: int) -> list[Item]:
-    """Return the versions under the names that scripts look for."""
+def _top_lines(
+    sample: Sample, answer: list[Item], version: str, width: int, most: int
+) -> tuple[list[list[Item]], str]:
+    """Return the lines above the frame; if these are too many, the time for its border instead."""
+    # The names that scripts look for.
     driver, cuda = map(format_word, (sample.driver_version, sample.cuda_driver_version))
-    items = [
+    versions = [
         Item((f'NVITOP {version}',), TITLE, 0),
         Item((f'Driver Version: {driver}',), PLAIN, 0),
         Item((f'CUDA Driver Version: {cuda}',), PLAIN, 0),
     ]
-    return [*items, *([simulated_badge(width)] if sample.simulated else [])]
+    badge = [simulated_badge(width)] if sample.simulated else []
+    stamp = _stamp(sample)
+    whole, brief = (
+        [line for line in (answer, *_heads(versions, others, width - 2)) if line]
+        for others in ([*badge, *stamp], badge)
+    )
+    if len(brief) < len(whole) and len(whole) > most:
+        return brief, f' {" · ".join(item.forms[0] for item in stamp)} '
+    return whole, ''
 
 
-def _heads(head: list[Item], stamp: list[Item], room: int) -> list[list[Item]]:
-    """Return the lines of the versions, which are never left out, and of the time."""
-    if not all(fit(head, room, 2)[:3]):
-        return [head[:1] + head[3:], *([item] for item in head[1:3]), stamp]
-    if all(fit([*head, *stamp], room, 2)):
-        return [[*head, *stamp]]
-    return [head, stamp] if all(fit(head, room, 2)) else [head[:3], [*head[3:], *stamp]]
+def _heads(versions: list[Item], others: list[Item], room: int) -> list[list[Item]]:
+    """Return the lines of the versions, which are never left out, and of the badge and the time."""
+    if all(fit([*versions, *others], room, 2)):
+        return [[*versions, *others]]
+    return [*([versions] if all(fit(versions, room, 2)) else [[v] for v in versions]), others]
 
 
 def _stamp(sample: Sample) -> list[Item]:
