@@ -78,13 +78,13 @@ def _state(row: GpuRow, width: int) -> Pieces:
     has_room = row.mark and len(f'{word} {row.mark}') <= width
     if row.is_wrong and row.mark and not has_room:
         return ((clip(row.mark, width), row.mark_style),)
-    if not has_room or (not row.is_wrong and row.state.word not in ('busy', 'in use')):
+    if not has_room or not (row.is_wrong or row.is_used):
         return ((clip(word, width, ''), row.word_style),)
     return ((f'{word} '.lstrip(), row.word_style), (row.mark, row.mark_style))
 
 
 def _user(row: GpuRow, width: int) -> Pieces:
-    if not row.user and row.state.word in ('busy', 'in use', 'held'):
+    if not row.user and (row.is_used or row.state.word == 'held'):
         return ((fmt.UNKNOWN_USER, DIM),)
     others = row.who[len(row.user) :]
     name = clip(row.user, max(1, width - len(others)))

@@ -68,6 +68,11 @@ class GpuRow(NamedTuple):
         return self.device.is_failing or (self.finding is not None and is_wrong(self.finding))
 
     @property
+    def is_used(self) -> bool:
+        """Whether the device is busy or in use."""
+        return self.state.word in _BUSY
+
+    @property
     def is_free(self) -> bool:
         """Whether no process uses the device and no user has claimed it."""
         return self.state.word == FREE and not self.is_claimed and not self.is_wrong
@@ -277,7 +282,9 @@ def first_line_items(rows: Sequence[GpuRow]) -> tuple[Item, ...]:
     items = []
     if free:
         items.append(Item((f'{len(free)} free: GPU {_labels(free)}', f'{len(free)} free'), IDLE, 0))
-    elif leaves and all(row.state.word in (*_BUSY, 'held') or row.is_claimed for row in leaves):
+    elif leaves and all(
+        row.is_used or row.state.word == 'held' or row.is_claimed for row in leaves
+    ):
         items.append(Item(('no GPU free', '0 free'), DIM, 4))
     used = [row for row in leaves if not row.is_claimed]
     items += _by_user([row for row in used if row.state.word == 'held'], 'held', 2, WARNING)

@@ -34,6 +34,9 @@ _HOST_ROWS, _HOST_ROWS_WITH_RULER = 3, range(4, 14, 2)
 #: Minimum width of the screen for histories of devices.
 _WITH_HISTORIES = 55
 
+#: What has room first: the least of each panel, more rows of some, at last one more line of some metrics.
+_LEAST, _HOST, _SOME_PROCESSES, _DEVICES, _PROCESSES, _HISTORIES, _UNEVEN = range(7)
+
 #: A table of rows, or that of nvidia-smi; a line for each metric of the only GPU; or a sentence,
 #: because there is no GPU or the only one is asleep.
 DeviceForm = Literal['rows', 'full', 'metrics', 'sentence']
@@ -98,22 +101,22 @@ def main_layout(
     some, enough = min(PROCESS_FRAME + _FEWEST, height // 2), PROCESS_FRAME + _ENOUGH
     if is_page or form == 'sentence':  # there are few processes
         some = enough = fewest
+    more = [(_PROCESSES, size) for size in range(fewest, enough + 1)]
     panels = {
-        # One more line of some metrics is less than the histories of the host.
         'devices': [
-            (26 if each.is_uneven else 3 if number else 0, each.devices)
+            (_UNEVEN if each.is_uneven else _DEVICES if number else _LEAST, each.devices)
             for number, each in enumerate(choices)
         ],
-        'processes': [(0, fewest), (2, some), *((20, size) for size in range(fewest, enough + 1))],
+        'processes': [(_LEAST, fewest), (_SOME_PROCESSES, some), *more],
     }
     if view.show_host:
         has_ruler = form == 'metrics' or (form == 'rows' and width >= _WITH_HISTORIES)
         high = [_HOST_ROWS] if has_ruler else [*_HOST_ROWS_WITH_RULER]
-        panels['host'] = [(1, 1), *((25, size) for size in high)]
-    heights = stack(panels, room)
-    devices, host = heights['devices'], heights.get('host', 0)
-    chosen = next(each for each in choices if each.devices == devices)
-    return chosen._replace(host=host, processes=room - devices - host)
+        panels['host'] = [(_HOST, 1), *((_HISTORIES, size) for size in high)]
+    sizes = stack(panels, room)
+    chosen = choices[sizes['devices']]
+    host = panels['host'][sizes['host']][1] if 'host' in sizes else 0
+    return chosen._replace(host=host, processes=room - chosen.devices - host)
 
 
 def _page_choices(
@@ -217,28 +220,27 @@ def is_separated(above: GpuRow, row: GpuRow) -> bool:
 
 
 def stack(panels: Mapping[str, Sequence[tuple[int, int]]], height: int) -> dict[str, int]:
-    """Return the rows of each panel, at most ``height`` together; 0 for a panel without room.
+    """Return the number of the size of each panel that has room, at most ``height`` rows together.
 
     A panel is the numbers of rows that make sense, from low to high, each with a rank before it.
     Panels get their lowest size in the order of rank. Then sizes of the lowest rank are given first, of
     whatever panel, as long as they fit.
     """
-    rows = dict.fromkeys(panels, 0)
-    left = height
+    chosen: dict[str, int] = {}
     for name, sizes in sorted(panels.items(), key=lambda panel: panel[1][0][0]):
         least = sizes[0][1]
-        if least <= left:
-            rows[name] = least
-            left -= least
+        if least <= height:
+            chosen[name] = 0
+            height -= least
     others = [
-        (rank, number, name, size)
+        (rank, number, at, name)
         for number, (name, sizes) in enumerate(panels.items())
-        if rows[name]
-        for rank, size in sizes[1:]
+        if name in chosen
+        for at, (rank, _) in enumerate(sizes[1:], 1)
     ]
-    for _, _, name, size in sorted(others):
-        more = size - rows[name]
-        if 0 < more <= left:
-            rows[name] = size
-            left -= more
-    return rows
+    for _, _, at, name in sorted(others):
+        more = panels[name][at][1] - panels[name][chosen[name]][1]
+        if 0 < more <= height:
+            chosen[name] = at
+            height -= more
+    return chosen

@@ -20,7 +20,8 @@ from typing import (
 from nvitop.gui.model.choices import MainState, ProcessFilter, Screen, Sort, ViewState
 from nvitop.gui.model.columns import shown_columns
 from nvitop.gui.model.device_rows import GpuRow, devices_without_list, first_line_items, is_on
-from nvitop.gui.model.table import CLASSIC
+from nvitop.gui.model.main_layout import LOWEST
+from nvitop.gui.model.table import CLASSIC, NARROWEST
 from nvitop.gui.render.buffer import Buffer, Item, Rect
 from nvitop.gui.state.events import Effect, EnvironmentRead, Event, RingBell, SignalSent
 from nvitop.gui.state.keymap import HelpGroup, Keymap
@@ -505,6 +506,11 @@ class AppState(NamedTuple):
             return Rect(0, 0, self.width, self.body_height)
         margin = 2 if self.width >= CLASSIC else 1
         return Rect(margin, 1, self.width - 2 * margin, self.body_height - 2)
+
+    @property
+    def is_too_small(self) -> bool:
+        """Whether the screen has room for a message only."""
+        return self.width < NARROWEST or self.body_height < LOWEST
 
     @property
     def has_hints(self) -> bool:

@@ -9,8 +9,6 @@ from typing import Iterable
 from nvitop.gui.model.choices import Screen, neighbor
 from nvitop.gui.model.device_rows import unknown_among
 from nvitop.gui.model.format import devices_text, special_command
-from nvitop.gui.model.main_layout import LOWEST
-from nvitop.gui.model.table import NARROWEST
 from nvitop.gui.render.width import cell_width, safe, wrap
 from nvitop.gui.state import navigation
 from nvitop.gui.state.app_state import (
@@ -242,8 +240,7 @@ def confirm(state: AppState) -> Result:
     dialog = state.dialog
     if dialog is None or state.view.readonly:
         return navigation.go_back(state)
-    is_too_small = state.width < NARROWEST or state.body_height < LOWEST
-    if not dialog.is_ready or is_too_small:
+    if not dialog.is_ready or state.is_too_small:
         return state, (RingBell(),)
     keys = tuple(target.key for target in dialog.targets)
     state, _ = navigation.go_back(state)

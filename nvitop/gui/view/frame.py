@@ -26,8 +26,7 @@ _CURSOR = Style(Role.INPUT, reverse=True)
 def draw_frame(state: AppState, history: History) -> Buffer:
     """Draw a frame; it depends on the arguments and on the time zone of the clock only."""
     buf = Buffer(state.width, state.body_height)
-    is_too_small = buf.width < NARROWEST or buf.height < LOWEST
-    if is_too_small:
+    if state.is_too_small:
         _draw_too_small(buf)
     else:
         if state.frozen is not None:
@@ -35,7 +34,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
         _draw_screen(buf, state, history)
     if buf.height < state.height:
         buf.add_row()
-    if not is_too_small:
+    if not state.is_too_small:
         _mark_words(buf, state.searched_words)
         if state.field is not None:
             _draw_field(buf, state, state.field)
