@@ -22,14 +22,17 @@ from nvitop.gui.view.table import draw_table
 from nvitop.gui.view.text import BORDER, draw_message
 from nvitop.sampling.history import History
 
-#: Minimum width of a command that is shortened.
-_BRIEF = 10
+#: Minimum width of a command that is shortened, and of one next to branches of three columns per level.
+_BRIEF, _ROOMY = 10, 20
 
 
 def draw_tree(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
     rows, tagged, placed = state.lists.tree_rows, tree_tags(state), tree_columns(state)
     set_title(buf, layout, _titles(state, rows), (unknown_note(state.shown_sample),))
-    shown = _drawn_rows(layout.shown_lines, placed, shown_scroll_x(state))
+    deepest = max([len(row.prefix) for row in rows], default=0)
+    step = 3 if placed and placed[-1].width - deepest < _ROOMY else 1
+    narrow = [row._replace(prefix=row.prefix[::step]) for row in layout.shown_lines]
+    shown = _drawn_rows(narrow, placed, shown_scroll_x(state))
     for y, row in enumerate(shown, layout.area.y):
         if row.key in tagged:
             buf.write(0, y, TAG, TAGGED)
