@@ -184,9 +184,12 @@ def _draw_times(buf: Buffer, y: int, histories: _Histories) -> None:
 def _draw_row(buf: Buffer, area: Rect, table: _DeviceTable, row: GpuRow, view: DeviceView) -> None:
     device, y = row.device, area.y
     buf.hit(area, 'device', device.key)
+    # What is wrong is below the state if there is room, not twice.
+    briefly = row._replace(finding=None) if area.height > 1 and device.status == 'ok' else row
     for cell in table.columns:
         if has_text(cell.column, row):
-            draw_cell(buf, y, cell, cell.column.text(row, cell.width), PLAIN)
+            said = briefly if cell.column.name == 'state' else row
+            draw_cell(buf, y, cell, cell.column.text(said, cell.width), PLAIN)
     if device.status != 'ok':
         _draw_silent(buf, area, table.columns, row, view.wake_key)
     else:
