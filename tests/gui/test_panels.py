@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.basics.units import GiB
 from nvitop.gui.model import device_columns
 from nvitop.gui.model.choices import GraphState, MainState, ProcessFilter, Screen, Sort, ViewState
@@ -27,6 +28,7 @@ from nvitop.gui.state.events import Resized
 from nvitop.gui.state.lists import layout_of, process_lines, relist
 from nvitop.gui.state.process_rows import Line, fold, group_by_job, job_key, list_widths, total_of
 from nvitop.gui.view.charts import Ruler, draw_meter
+from nvitop.gui.view.device_histories import device_line
 from nvitop.gui.view.frame import draw_frame
 from nvitop.gui.view.panels import device
 from nvitop.gui.view.panels.device import DeviceView, draw_devices
@@ -996,6 +998,13 @@ def test_host_has_histories_if_everything_else_has_room(height: int, host: int, 
     for height in range(9, 60, 3):
         panel = layout_of(state_on('h100x8', 120, height, view=ViewState()))
         assert panel.host < 2 or panel.listed >= 16
+
+
+def test_memory_of_a_lost_gpu_was_a_size() -> None:
+    before = SAMPLES['h100x8'].devices[0]
+    lost = DeviceSample(before.key, before.info, 'lost', 'lost')
+    line = device_line(lost, METRICS_BY_NAME['memory_percent'])
+    assert (line.now, line.format(50.0), line.format(line.limit)) == (None, '40.0 GiB', '80.0 GiB')
 
 
 @pytest.mark.parametrize(
