@@ -394,6 +394,12 @@ def test_search_and_order_of_hosts() -> None:
     clicked, _ = update_fleet(users, MousePressed(0, 1, hit=heading))
     assert heading == ('column', 'user')
     assert names(clicked) == ['alice', 'bob', 'carol', 'dave', 'erin', 'frank', 'unknown', 'free']
+    for key in ('Down', 'g', 'u', 'J', '!'):  # with the GPUs of the current line below
+        state = screen(40, 160, 40, key)
+        for _, heading in draw_frame(state, History()).hits:
+            if heading[0] == 'column':
+                clicked, _ = update_fleet(state, MousePressed(0, 0, hit=heading))
+                assert list_sort(clicked, state.screen).order == heading[1]
     gpus = listed(screen(40, 120, 30, 'g', 'o', 'u'))
     assert len(gpus) == 312  # one by one
     values = [row.utilization_percent for row in gpus if row.utilization_percent is not None]

@@ -264,7 +264,8 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
     y = area.y + 1 + draw_facts(buf, Rect(1, area.y + 1, buf.width - 2, 4), texts, 9)
     if gpus:
         columns = _columns(state, 'gpus', gpus, buf.width)
-        columns = [column for column in columns if column.name != known]
+        # The headings of this table do not sort the list above.
+        columns = [column._replace(order='') for column in columns if column.name != known]
         below = Rect(0, y, buf.width, area.bottom - y)
         draw_table(buf, below, place_for(gpus, columns, below), gpus[: max(0, below.height - 1)])
 
