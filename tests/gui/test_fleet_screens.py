@@ -42,6 +42,7 @@ from nvitop.health import findings
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Demand, DeviceStatus, HostSample, Sample
 from tests.fleet.session import Session
+from tests.gui.drawing import assert_is_drawn_inside
 from tests.gui.driving import texts
 from tests.gui.goldens import assert_golden
 from tests.waiting import wait_until
@@ -244,12 +245,13 @@ def test_a_host_has_its_keys_below_and_no_name_without_a_user() -> None:
 
 
 def test_hostile_names_are_drawn_safely() -> None:
-    host = FleetHost('a\x1b[31mb\u202ec', age_seconds=0.0)
+    names = 'a\x1b[31mb\u202ec', '\ufe01d'
+    known = DemoSource(9).read().hosts[-2:]
+    hosts = tuple(host._replace(name=name) for host, name in zip(known, names))
     state = screen(1, 80, 10)._replace(fleet=FleetState(server='\x1b[1m'))
-    state = arrived(state, Fleet((host,), timestamp=NOW)).filtered('\x1b[2J')
-    text = '\n'.join(draw_frame(state, History()).lines())
-    assert '\x1b' not in text
-    assert '\u202e' not in text
+    state = arrived(state, Fleet(hosts, timestamp=NOW))
+    for shown in (state, state.filtered('\x1b[2J')):
+        assert_is_drawn_inside(draw_frame(shown, History()), shown)
 
 
 def test_failure_keeps_the_last_hosts_and_shows_their_age() -> None:

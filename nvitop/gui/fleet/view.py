@@ -106,7 +106,7 @@ def _with_names(text: str, ranges: Sequence[tuple[str, str]]) -> tuple[str, ...]
     """Return a text with names of hosts after it, from most of them to none."""
     counts = range(min(_MAX_RANGES, len(ranges)), 0, -1)
     cut = ['' if count == len(ranges) else ' ..' for count in counts]
-    return (*(f'{text}: {ranges_text(ranges[:n])}{end}' for n, end in zip(counts, cut)), text)
+    return (*(f'{text}: {safe(ranges_text(ranges[:n]))}{end}' for n, end in zip(counts, cut)), text)
 
 
 def _sums(state: AppState) -> list[Item]:
