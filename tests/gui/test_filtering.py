@@ -16,7 +16,7 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
-from tests.gui.driving import MANY, after, press, pressed, state_of, texts
+from tests.gui.driving import MANY, after, arrived, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES
 
 PROCESS = ProcessSample(
@@ -127,6 +127,9 @@ def test_search_goes_on_with_n_and_its_esc_returns_to_where_it_began() -> None:
     typed = pressed(state, '/', *f'user:{MANY.processes[0].username}')
     assert pressed(typed, 'Down', 'F3').selected == hits[2]
     assert pressed(typed, 'Down', 'Up').selected == hits[0]
+    without = MANY._replace(processes=tuple(row for row in MANY.processes if row.key != hits[0]))
+    for key in ('Esc', '%'):  # '%' is not found
+        assert pressed(arrived(typed, without), key).selected is None
     filtered = pressed(state, '\\', *f'user:{MANY.processes[0].username}', 'Down')
     assert filtered.selected == filtered.lists.rows[1].key
     assert pressed(filtered, 'Up').selected == filtered.lists.rows[0].key

@@ -421,6 +421,11 @@ def test_enter_on_a_problem_selects_its_gpu() -> None:
     lost = next(d.key for d in SAMPLES['lost'].devices if d.status != 'ok')
     state = pressed(state_of(SAMPLES['lost']), '!', 'Enter')
     assert (state.screen, state.main.selected_device) == (Screen.MAIN, lost)
+    present = tuple(d for d in SAMPLES['lost'].devices if d.status == 'ok')
+    state = arrived(state_of(SAMPLES['lost']), SAMPLES['lost']._replace(devices=present))
+    state = pressed(state, '!', 'Enter')
+    assert (state.screen, state.main.selected_device) == (Screen.PROBLEMS, None)
+    assert texts(state) == [f'GPU {lost.label} is no longer listed']
 
 
 def test_double_click_shows_graphs_and_right_click_asks_for_a_signal() -> None:

@@ -67,6 +67,9 @@ def _machine(name: str | int) -> SampleArrived:
     return SampleArrived(with_families(sample._replace(sequence=1)))
 
 
+_MACHINES: st.SearchStrategy[list[Event]] = st.one_of(
+    st.sampled_from(sorted(SAMPLES)), st.integers(0, 1 << 32)
+).map(lambda name: [_machine(name)])
 _EVENTS: st.SearchStrategy[list[Event]] = st.one_of(
     st.sampled_from(KEYS).map(_keys),
     st.characters(min_codepoint=32, max_codepoint=0x2FFF).map(_keys),
@@ -89,10 +92,14 @@ _EVENTS: st.SearchStrategy[list[Event]] = st.one_of(
         st.just(NO_HIT),
     ).map(lambda event: [event]),
     SIZES.map(lambda size: [Resized(*size)]),
-    st.one_of(st.sampled_from(sorted(SAMPLES)), st.integers(0, 1 << 32)).map(
-        lambda name: [_machine(name)]
-    ),
+    _MACHINES,
     st.text(max_size=20).map(lambda text: [Pasted(text)]),
+    st.tuples(
+        st.sampled_from(['/', '\\', 'b']),
+        st.sampled_from(['a', 'user:alice', '-5m', '%']),
+        st.booleans().flatmap(lambda changes: _MACHINES if changes else st.just([])),
+        st.sampled_from(['Enter', 'Esc', '%', 'Down']),
+    ).map(lambda typed: [*_keys(typed[0]), Pasted(typed[1]), *typed[2], *_keys(typed[3])]),
     st.sampled_from([[Suspended()], [Suspended(resumed=True)]]),
 )
 _STEPS = st.builds(
@@ -180,6 +187,7 @@ class Run(HeadlessTerminal):
 
     def draw(self, buffer: Buffer, theme: Theme) -> None:
         assert_is_drawn_inside(buffer, self.app.state)
+        _assert_sound(self.app.state)
         assert not self.app.state.view.ascii or all(map(str.isascii, buffer.lines()))
         self.frame = buffer
 
@@ -221,6 +229,8 @@ def _assert_sound(state: AppState) -> None:
     if state.selected is not None:
         assert state.selected in {process.key for process in state.shown_sample.processes}
     assert state.selected is None or state.job is None
+    keys = {device.key for device in state.shown_sample.devices}
+    assert state.main.selected_device in {*keys, None}
     assert state.screen is not Screen.PROCESS or state.shown_process is not None
     assert relist(state._replace(lists=Lists())) == state
 

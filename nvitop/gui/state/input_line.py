@@ -18,6 +18,7 @@ from nvitop.gui.state.app_state import (
     withdraw_notice,
 )
 from nvitop.gui.state.events import RingBell
+from nvitop.gui.state.lists import drop_gone
 from nvitop.gui.state.navigation import current_line, go_to_line, lines_layout, move_line
 from nvitop.gui.state.time_travel import go_to_time
 
@@ -39,12 +40,17 @@ def press_in_field(state: AppState, field: TextField, key: str) -> Result:
     if key in ('Esc', 'Ctrl-C'):
         state = withdraw_notice(state._replace(field=None), TYPED)
         state = state.filtered(field.before) if purpose.is_filter else state
-        return state._replace(positions=field.start), ()
+        return _at_start(state, field), ()
     if key in ('Up', 'Down', 'F3') and (purpose.is_search or purpose.is_filter):
         step = -1 if key == 'Up' else 1
         # In a filter, they select a line that it keeps.
         return move_line(state, step) if purpose.is_filter else (find(state, field.text, step), ())
     return change_line(state, field, edit(field.text, key)), ()
+
+
+def _at_start(state: AppState, field: TextField) -> AppState:
+    """Return to the lines where typing began, unless they have left."""
+    return drop_gone(state._replace(positions=field.start))
 
 
 def _apply(state: AppState, text: str, searched: str) -> Result:
@@ -105,7 +111,7 @@ def find(state: AppState, text: str, step: int) -> AppState:
     if hits:
         return go_to_line(state, _next(hits, current_line(state), step))
     if state.field is not None and state.field.purpose.is_search:
-        state = state._replace(positions=state.field.start)
+        state = _at_start(state, state.field)
     if hits is None:
         return state
     is_filtered = bool(state.query_on(state.screen))

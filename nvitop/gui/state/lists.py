@@ -81,7 +81,7 @@ def relist(state: AppState) -> AppState:
     """Make the lists again if their inputs have changed."""
     inputs = state.lists.inputs
     if inputs is None or inputs.sample is not state.shown_sample:
-        state = _drop_gone(state)
+        state = drop_gone(state)
     inputs = _inputs_of(state)
     if inputs != state.lists.inputs:
         state = state._replace(lists=make_lists(inputs))
@@ -134,7 +134,7 @@ def make_lists(inputs: ListInputs) -> Lists:
     )
 
 
-def _drop_gone(state: AppState) -> AppState:
+def drop_gone(state: AppState) -> AppState:
     """Drop selection, tags and folds of devices, jobs and processes that have left the sample."""
     main, sample = state.main, state.shown_sample
     if main.selected_device not in (None, *(device.key for device in sample.devices)):

@@ -202,6 +202,8 @@ def show_device(state: AppState) -> Result:
     subject = lines[current_line(state) or 0].device if lines else None
     if subject is None:
         return refuse(state, 'This line is not about a single GPU')
+    if all(row.device.key != subject for row in state.lists.devices):
+        return refuse(state, f'GPU {subject.label} is no longer listed')
     return select_device(_to_main(state), subject), ()
 
 
