@@ -117,6 +117,10 @@ def _memory_bar(row: GpuRow, width: int) -> Pieces:
     return () if row.is_others_memory else bar_pieces(row.device.memory_percent, width, MEMORY)
 
 
+def _high_memory_bar(row: GpuRow, width: int) -> Pieces:
+    return bar_pieces(row.device.memory_percent, width, MEMORY, is_alone=True)
+
+
 def _utilization(row: GpuRow, _: int) -> Pieces:
     return _value(fmt.format_share(row.device.gpu_utilization_percent))
 
@@ -185,8 +189,11 @@ def columns_of(rows: Sequence[GpuRow], *, is_tall: bool, has_history: bool) -> l
     responding = [row.device for row in rows if row.device.status == 'ok']
     if not responding:
         left_out |= {column.name for column in DEVICE_COLUMNS} - {*_SILENT_COLUMNS}
+    is_spaced = is_tall and not any(row.device.key.is_mig for row in rows)  # no bar below another
     return [
-        column
+        column._replace(text=_high_memory_bar)
+        if column.name == 'memory_bar' and is_spaced
+        else column
         for column in DEVICE_COLUMNS
         if not left_out.intersection((column.name, *column.metrics))
         and has_value(column, responding)
