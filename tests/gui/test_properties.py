@@ -172,6 +172,10 @@ class Run(HeadlessTerminal):
         return [self._dated(event) for event in step.events]
 
     def _dated(self, event: Event) -> Event:
+        if isinstance(event, MousePressed) and event.y % 2 and self.frame.hits:
+            # On something that a click has an effect on, instead of anywhere.
+            target, _ = self.frame.hits[event.x % len(self.frame.hits)]
+            return event._replace(x=target.x, y=target.y)
         if not isinstance(event, SampleArrived):
             return event
         self.sequence += 1
