@@ -508,11 +508,14 @@ def test_keys_fold_tag_and_signal_a_job() -> None:
     sample, rows = ranks()
     *_, other = rows
     own = tuple(row._replace(is_own=True) for row in rows)
-    state = pressed(state_of(sample._replace(processes=own), 120, 60, ViewState()), 'Down')
+    view = ViewState(hints=True)
+    state = pressed(state_of(sample._replace(processes=own), 120, 60, view), 'Down')
     assert state.job == ('ann', 'slurm 42')
     assert after(pressed(state, 'Esc'), click_hit(state, 'job', state.job)).job == state.job
     folded = pressed(state, 'Enter')
     assert ['▸' in line for line in lines_of(folded)].count(True) == 1
+    assert 'Enter Fold ' in lines_of(state)[-1]
+    assert 'Enter Unfold ' in lines_of(folded)[-1]
     assert lines_of(pressed(folded, 'Enter')) == lines_of(state)
     tagged = pressed(state, 'Space')
     assert tagged.main.tagged == {row.key for row in rows[:4]}

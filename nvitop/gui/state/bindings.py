@@ -182,7 +182,7 @@ BINDINGS: tuple[Binding, ...] = (
     *opening(('t', 'F5'), Screen.TREE, 'tree of processes', _MAIN | _USERS, 'tree'),
     *opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.PROCESS}, 'env', (needs.need_processes_here, needs.need_shown_process, needs.need_no_job)),
     *opening(('Enter',), Screen.PROCESS, 'process: graphs', _MAIN, 'graphs', (needs.need_process, needs.need_no_job), name='open-metrics', waits=True),
-    Binding(('Enter',), 'fold', navigation.turn_job, 'job: fold', _MAIN, PROCESS, hint='fold', needs=(needs.need_job,)),
+    Binding(('Enter',), 'fold', navigation.turn_job, 'job: fold', _MAIN, PROCESS, hint=lambda state: 'unfold' if navigation.is_folded(state, state.job) else 'fold', needs=(needs.need_job,)),
     Binding(('Enter',), 'show-page', navigation.toggle_page, 'GPU: page', _MAIN, SCREEN, hint=lambda state: 'all GPUs' if state.main.shows_page else 'GPU page', needs=(needs.need_device,), waits=True),
     Binding(('u', 'U'), 'sum-by-owner', actions.sum_by_owner, 'sum by job, or by user', _USERS, SCREEN, hint=lambda state: 'by user' if state.sums_by_owner else 'by job'),
     *opening(('u', 'U'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),

@@ -114,13 +114,16 @@ def select_key(state: AppState, key: ProcessKey) -> AppState:
 
 def turn_job(state: AppState) -> Result:
     index = current_line(state)
-    lines = lists.process_lines(state)
-    job = None if index is None else lines[index].job
+    job = None if index is None else lists.process_lines(state)[index].job
     if job is None:
         return refuse(state, 'This process is the only one of its job')
-    is_folded = next(line.is_folded for line in lines if line.is_job and line.key == job.key)
-    state = with_job(state, job.key, is_folded=not is_folded)
+    state = with_job(state, job.key, is_folded=not is_folded(state, job.key))
     return state.at(state.position._replace(key=job.key)), ()
+
+
+def is_folded(state: AppState, job: JobKey | None) -> bool:
+    """Whether only the line of a job is listed, not those of its processes."""
+    return any(line.is_folded and line.key == job for line in lists.process_lines(state))
 
 
 def with_job(state: AppState, job: JobKey, *, is_folded: bool) -> AppState:
