@@ -140,7 +140,12 @@ def test_tables_have_what_is_free_and_the_time_above_and_mark_unknown_users(
     assert text.isascii()
     assert 'Nothing wrong is known' in text
     assert main(['--demo', '40', '-1', '--problems']) == 0
-    assert 'GPU 3: not responding. Stop its processes.' in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert 'GPU 3: not responding. Stop its processes.' in text
+    assert '● critical' in text
+    monkeypatch.setenv('COLUMNS', '')  # for other programs the severity is one word
+    assert main(['--demo', '40', '-1', '--problems']) == 0
+    assert '\ncritical  gpu0007  3 ' in capsys.readouterr().out
     fleet = DemoSource(40, lambda: NOW).read()
     monkeypatch.setattr(DemoSource, 'read', lambda _: fleet)
     for columns in ('', '80'):

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from functools import partial
+from typing import Any, Callable, NamedTuple, Sequence
 
 from nvitop.basics.units import GiB
-from nvitop.fleet.lists import names_text, problems_of
+from nvitop.fleet.lists import VIEWS, View, folded_hosts, folded_neighbors, names_text, problems_of
 from nvitop.fleet.types import FleetFinding, FleetGpu, FleetHost, FleetShare, worst
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import NOT_AVAILABLE, join_labels
 from nvitop.gui.model.table import Column, Content
 from nvitop.gui.render.theme import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
@@ -24,6 +26,17 @@ _DIGITS = '0123456789'
 _MAX_GLYPHS = 16
 #: Makes the content of a cell.
 _Text = Callable[[Any, int], Content]
+
+
+class FleetList(NamedTuple):
+    """A list, and how it is drawn."""
+
+    view: View
+    columns: Sequence[Column]
+    #: What a row counts in the title.
+    count: Callable[[Any], int] = lambda _: 1
+    #: Makes rows for several hosts that are alike, if the list has more than there is room for.
+    fold: Callable[[Sequence[Any]], Sequence[Any]] = list
 
 
 def number_text(value: float | None, unit: str = '', digits: int = 0) -> str:
@@ -77,7 +90,7 @@ def _problems_of_gpu(row: FleetHost, width: int) -> Content:
     return _words(words, width, _SEVERITIES[gpu.severity])
 
 
-def severity_text(problem: FleetFinding, _: int) -> Content:
+def _severity(problem: FleetFinding, _: int) -> Content:
     """Return the severity with its sign, as on the screen of one machine."""
     sign, style = severity_sign(problem.severity)
     return ((f'{sign} {problem.severity}', style),)
@@ -93,7 +106,32 @@ def _column(
 def _text_column(
     name: str, title: str, sizes: tuple[int, ...], text: _Text, rank: int = 0, letter: str = ''
 ) -> Column:
-    return _column(name, title, sizes, text, rank, letter)._replace(align='<')
+    return _column(name, title, sizes, text, rank, letter)._replace(align='<', gap=2)
+
+
+def _problems(host: FleetHost, width: int) -> Content:
+    return _words(', '.join(problems_of(host)), width, _SEVERITIES[host.severity])
+
+
+def _dimmed(content: Content) -> Content:
+    """Return a cell of a dim row, in which missing values are blank."""
+    return '' if content == NOT_AVAILABLE else ((plain_text(content), DIM),)
+
+
+def _dim_if_old(*columns: Column) -> list[Column]:
+    def dimmed(text: _Text, host: FleetHost, width: int) -> Content:
+        content = '' if host.is_silent else text(host, width)
+        return _dimmed(content) if host.is_old else content
+
+    return [column._replace(text=partial(dimmed, column.text)) for column in columns]
+
+
+def _dim_without_users(*columns: Column) -> list[Column]:
+    def dimmed(text: _Text, share: FleetShare, width: int) -> Content:
+        content = text(share, width)
+        return content if share.users else _dimmed(content)
+
+    return [column._replace(text=partial(dimmed, column.text)) for column in columns]
 
 
 # fmt: off
@@ -106,100 +144,99 @@ _USAGE = (
     _column('temperature_celsius', 'TEMP', (5,), _temperature, 9, letter='t'),
 )
 _USERS = _text_column('users', 'USERS', (14,), lambda row, width: _users(_brief(row.users), width, is_used=any(gpu.is_used for gpu in row.gpus)), 3, letter='e')
-_COUNT = _column('gpus', 'GPUS', (5,), lambda share, _: str(share.gpus), letter='g')
-_SHARES = (
-    _COUNT,
-    _column('held_gpus', 'HELD', (5,), lambda share, _: _count(share.held_gpus, WARNING), 1, letter='d'),
-    _UTILIZATION_COLUMN,
-)
+_GPUS = _column('gpus', 'GPUS', (5,), lambda share, _: str(share.gpus), letter='g')
+_HELD_GPUS = _column('held_gpus', 'HELD', (5,), lambda share, _: _count(share.held_gpus, WARNING), 1, letter='d')
 _HOSTS_OF = _text_column('hosts', 'HOSTS', (20, 0), lambda share, width: _words(names_text(share.hosts), width), 2, letter='h')
-_COLUMNS = {
-    'hosts': (
-        _HOST,
-        _column('gpus', 'GPUS', (4,), lambda host, _: str(len(host.gpus)), 10, letter='g'),
-        *_USAGE,
-        _column('free_gpus', 'FREE', (5,), lambda host, _: _count(host.free, IDLE), 1, letter='r'),
-        _column('held_gpus', 'HELD', (5,), lambda host, _: _count(host.held, WARNING), 1, letter='d'),
-        _text_column('models', 'MODEL', (16,), lambda host, width: _words(', '.join(host.models), width), 13),
-        _USERS,
+#: Screen → its list. The columns are those for other programs.
+LISTS = {
+    Screen.HOSTS: FleetList(
+        VIEWS['hosts'],
+        (
+            _HOST,
+            *_dim_if_old(
+                _column('gpus', 'GPUS', (4,), lambda host, _: str(len(host.gpus)), 10, letter='g'),
+                *_USAGE,
+                _column('free_gpus', 'FREE', (5,), lambda host, _: _count(host.free, IDLE), 1, letter='r'),
+                _column('held_gpus', 'HELD', (5,), lambda host, _: _count(host.held, WARNING), 1, letter='d'),
+                _text_column('models', 'MODEL', (16,), lambda host, width: _words(', '.join(host.models), width), 13),
+                _USERS,
+            ),
+            _text_column('findings', 'PROBLEMS', (16, 0), _problems, letter='f'),
+        ),
+        count=lambda row: len(row.members) or 1,
+        fold=folded_hosts,
     ),
-    'gpus': (
-        _HOST,
-        _text_column('gpu', 'GPU', (4, 12), lambda row, _: join_labels(dict.fromkeys(gpu.label for gpu in row.gpus))),
-        _text_column('state', 'STATE', (14,), _state, letter='s'),
-        *_USAGE,
-        _USERS._replace(rank=1),
-        _text_column('jobs', 'JOB', (18,), lambda row, width: _words(', '.join(row.gpus[0].jobs), width), 4, letter='j'),
-        _text_column('findings', 'PROBLEMS', (10, 0), _problems_of_gpu, 1, letter='f'),
+    Screen.GPUS: FleetList(
+        VIEWS['gpus'],
+        (
+            _HOST,
+            *_dim_if_old(
+                _text_column('gpu', 'GPU', (4, 12), lambda row, _: join_labels(dict.fromkeys(gpu.label for gpu in row.gpus))),
+                _text_column('state', 'STATE', (14,), _state, letter='s'),
+                *_USAGE,
+                _USERS._replace(rank=1),
+                _text_column('jobs', 'JOB', (18,), lambda row, width: _words(', '.join(row.gpus[0].jobs), width), 4, letter='j'),
+                _text_column('findings', 'PROBLEMS', (10, 0), _problems_of_gpu, 1, letter='f'),
+            ),
+        ),
+        count=lambda row: len(row.gpus),
+        fold=folded_neighbors,
     ),
-    'users': (
-        _text_column('user', 'USER', (12, 40), lambda user, width: _words(user.name, width), letter='e'),
-        *_SHARES,
-        _column('processes', 'PROCS', (6,), lambda user, _: number_text(user.processes), 4, letter='c'),
-        _column('memory_bytes', 'MEM GiB', (8,), lambda user, _: _memory(user.memory_bytes, None), 3, letter='m'),
-        _HOSTS_OF,
+    Screen.USERS: FleetList(
+        VIEWS['users'],
+        (
+            *_dim_without_users(
+                _text_column('user', 'USER', (12, 40), lambda user, width: _words(user.name, width), letter='e'),
+                _GPUS,
+            ),
+            _HELD_GPUS,  # a warning, whoever holds them
+            *_dim_without_users(
+                _UTILIZATION_COLUMN,
+                _column('processes', 'PROCS', (6,), lambda user, _: number_text(user.processes), 4, letter='c'),
+                _column('memory_bytes', 'MEM GiB', (8,), lambda user, _: _memory(user.memory_bytes, None), 3, letter='m'),
+                _HOSTS_OF,
+            ),
+        ),
+        count=lambda row: bool(row.users),
     ),
-    'jobs': (
-        _text_column('job', 'JOB', (12, 40), lambda job, width: _words(job.name, width), letter='j'),
-        *_SHARES,
-        _text_column('users', 'USERS', (14,), lambda job, width: _users(_brief(job.users), width, is_used=True), 2, letter='e'),
-        _HOSTS_OF._replace(rank=4),
+    Screen.JOBS: FleetList(
+        VIEWS['jobs'],
+        (
+            _text_column('job', 'JOB', (12, 40), lambda job, width: _words(job.name, width), letter='j'),
+            _GPUS,
+            _HELD_GPUS,
+            _UTILIZATION_COLUMN,
+            _text_column('users', 'USERS', (14,), lambda job, width: _users(_brief(job.users), width, is_used=True), 2, letter='e'),
+            _HOSTS_OF._replace(rank=4),
+        ),
     ),
-    'problems': (
-        _text_column('severity', 'SEVERITY', (10,), lambda problem, _: problem.severity, 1, letter='s'),
-        _HOST._replace(text=lambda problem, width: _words(problem.host, width)),
-        _text_column('gpu', 'GPU', (4,), lambda problem, _: problem.gpu),
-        _text_column('finding', 'PROBLEM', (24, 200), lambda problem, width: _words(problem.words, width), letter='f'),
-        _text_column('advice', 'ADVICE', (40, 0), lambda problem, width: _words(problem.advice, width), 2),
+    Screen.PROBLEMS: FleetList(
+        VIEWS['problems'],
+        (
+            _text_column('severity', 'SEVERITY', (10,), lambda problem, _: problem.severity, 1, letter='s'),
+            _HOST._replace(text=lambda problem, width: _words(problem.host, width)),
+            _text_column('gpu', 'GPU', (4,), lambda problem, _: problem.gpu),
+            _text_column('finding', 'PROBLEM', (24, 200), lambda problem, width: _words(problem.words, width), letter='f'),
+            _text_column('advice', 'ADVICE', (40, 0), lambda problem, width: _words(problem.advice, width), 2),
+        ),
     ),
 }
 # fmt: on
 
 
-def _problems(host: FleetHost, width: int) -> Content:
-    return _words(', '.join(problems_of(host)), width, _SEVERITIES[host.severity])
+def drawn_columns(screen: Screen, width: int, most: int, *, is_ascii: bool) -> Sequence[Column]:
+    """Return the columns of a list in a frame, of hosts with at most ``most`` GPUs."""
+    first, *others = LISTS[screen].columns
+    if screen is Screen.HOSTS:
+        *others, problems = others
+        problems = problems._replace(sizes=(max(16, min(24, width // 3)), 0))
+        return [first, _glyphs_column(most, is_ascii=is_ascii), *others, problems]
+    if screen is Screen.PROBLEMS:
+        first = first._replace(text=_severity)
+    return [first, *others]
 
 
-def _dim_if_old(text: _Text) -> _Text:
-    def dimmed(host: FleetHost, width: int) -> Content:
-        content = '' if host.is_silent else text(host, width)
-        return _dimmed(content) if host.is_old else content
-
-    return dimmed
-
-
-def _dimmed(content: Content) -> Content:
-    """Return a cell of a dim row, in which missing values are blank."""
-    return '' if content == NOT_AVAILABLE else ((plain_text(content), DIM),)
-
-
-def _dim_without_users(text: _Text) -> _Text:
-    def dimmed(share: FleetShare, width: int) -> Content:
-        content = text(share, width)
-        return content if share.users else _dimmed(content)
-
-    return dimmed
-
-
-def list_columns(name: str) -> list[Column]:
-    """Return the columns of a list."""
-    if name == 'users':
-        return [
-            column
-            if column.name == 'held_gpus'  # a warning, whoever holds them
-            else column._replace(text=_dim_without_users(column.text))
-            for column in _COLUMNS[name]
-        ]
-    if name not in ('hosts', 'gpus'):
-        return [*_COLUMNS[name]]
-    first, *columns = _COLUMNS[name]
-    columns = [column._replace(text=_dim_if_old(column.text)) for column in columns]
-    if name == 'hosts':
-        columns.append(_text_column('findings', 'PROBLEMS', (16, 0), _problems, letter='f'))
-    return [first, *columns]
-
-
-def glyphs_column(most: int, *, is_ascii: bool) -> Column:
+def _glyphs_column(most: int, *, is_ascii: bool) -> Column:
     """Return the column with a glyph for each GPU of a host with at most ``most`` of them."""
     width = max(3, min(_MAX_GLYPHS, most))
     heights = _DIGITS if is_ascii else _HEIGHTS

@@ -20,9 +20,10 @@ from nvitop.fleet.lists import VIEWS, sorted_rows
 from nvitop.fleet.source import SAMPLE_SECONDS, HostSource, period
 from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.app import EFFECTS, App, NoThreadError
+from nvitop.gui.fleet.columns import LISTS
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET
-from nvitop.gui.fleet.state import LISTS, ORDERS, listed, update_fleet
+from nvitop.gui.fleet.state import ORDERS, listed, update_fleet
 from nvitop.gui.fleet.view import draw_report, report_text
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.table import NARROWEST
@@ -168,7 +169,7 @@ def state_of(fleet: FleetState, options: Options, *, is_demo: bool = False) -> A
 
 def begin_with(state: AppState, view: str, words: str, column: str) -> AppState:
     """Return the state with the list, the filter and the order of the command line."""
-    screen = next(screen for screen, name in LISTS.items() if name == view)
+    screen = next(screen for screen, shown in LISTS.items() if shown.view is VIEWS[view])
     sorts = {screen: Sort(column)} if column in [order.name for order in ORDERS[screen]] else {}
     state = state._replace(list_sorts=sorts).filtered(words)
     return state if screen is state.screen else open_screen(state, screen)[0]

@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any, Collection, Iterator
 
 from nvitop.basics.text import contains
-from nvitop.fleet.lists import PREFIXES, VIEWS
+from nvitop.fleet.lists import PREFIXES
 from nvitop.gui.fleet import state as fleet_state
 from nvitop.gui.fleet import view
+from nvitop.gui.fleet.columns import LISTS
 from nvitop.gui.fleet.state import ORDERS, update_fleet
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import HELP
@@ -96,7 +97,7 @@ _OTHER_HELP = (
 
 
 def _find(state: AppState, text: str) -> IsHit | None:
-    listed = VIEWS[fleet_state.LISTS[state.screen]]
+    listed = LISTS[state.screen].view
 
     def text_of(row: Any) -> str:
         values = [listed.value(name, row) for name in listed.columns]

@@ -6,17 +6,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Sequence
 
-from nvitop.fleet.lists import (
-    TEXTS,
-    VIEWS,
-    folded_hosts,
-    folded_neighbors,
-    parse_filter,
-    ranges_of,
-    select,
-)
+from nvitop.fleet.lists import TEXTS, View, folded_hosts, parse_filter, ranges_of, select
 from nvitop.fleet.types import Fleet, FleetFinding, FleetHost, FleetShare, totals
-from nvitop.gui.fleet.columns import list_columns
+from nvitop.gui.fleet.columns import LISTS
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.model.table import Column
@@ -27,29 +19,15 @@ from nvitop.gui.state.navigation import current_line
 from nvitop.gui.state.orders import Order, orders_of
 from nvitop.gui.state.update import update
 
-#: Screen → name of its list.
-LISTS = {
-    Screen.HOSTS: 'hosts',
-    Screen.GPUS: 'gpus',
-    Screen.USERS: 'users',
-    Screen.JOBS: 'jobs',
-    Screen.PROBLEMS: 'problems',
-}
-
 #: Rows around the hosts: frame, headings, and the detail of eight GPUs.
 _OTHER_ROWS = 15
-
-#: Screen → makes rows for several hosts that are alike, if the list has more than there is room for.
-_FOLDS = {Screen.HOSTS: folded_hosts, Screen.GPUS: folded_neighbors}
-
 
 #: Column → what it lists first.
 _FIRST = {'state': 'free', 'severity': 'critical'}
 
 
-def _orders_of(name: str) -> tuple[Order, ...]:
+def _orders_of(view: View, columns: Sequence[Column]) -> tuple[Order, ...]:
     """Return the orders of a list, the one that its rows have first."""
-    view = VIEWS[name]
 
     def order_of(column: Column) -> Order:
         is_usual, is_text = column.name == view.order, column.name in TEXTS
@@ -58,13 +36,12 @@ def _orders_of(name: str) -> tuple[Order, ...]:
         first = _FIRST.get(column.name, '')
         return Order(column.order, value, is_descending, is_text=not is_descending, first=first)
 
-    columns = list_columns(name)
     orders = [order_of(column) for column in columns if column.order]
     return orders_of(columns, sorted(orders, key=lambda order: order.value is not None))
 
 
 #: Screen → the orders of its list, which its keys and headings choose as on other screens.
-ORDERS = {screen: _orders_of(name) for screen, name in LISTS.items()}
+ORDERS = {screen: _orders_of(shown.view, shown.columns) for screen, shown in LISTS.items()}
 
 
 def fleet_of(state: AppState) -> FleetState:
@@ -112,7 +89,7 @@ def arrange(state: AppState, fleet: FleetState) -> AppState:
     everything = totals(fleet.reading.hosts)
     filters = parse_filter(state.query)
     matching = select(fleet.reading, filters) if filters else fleet.reading
-    free = folded_hosts(VIEWS['hosts'].rows(matching))
+    free = folded_hosts(LISTS[Screen.HOSTS].view.rows(matching))
     fleet = fleet._replace(
         everything=everything,
         sums=totals(matching.hosts) if filters else everything,
@@ -127,14 +104,14 @@ def _rows(state: AppState, everything: Fleet, matching: Fleet) -> Sequence[Any]:
     screen = state.screen
     if screen not in LISTS:
         return ()
-    view = VIEWS[LISTS[screen]]
+    view = LISTS[screen].view
     # A filter is about hosts and GPUs, not about problems.
-    rows = view.rows(everything if screen is Screen.PROBLEMS else matching)
+    rows = view.rows(matching if state.query_on(screen) else everything)
     if list_sort(state, screen) != Sort(view.order):
         return [*sorted_lines(state, screen, rows), *view.below(matching)]
     rows = [*rows, *view.below(matching)]
     has_room = len(rows) <= max(state.height // 2, state.height - _OTHER_ROWS)
-    return rows if has_room or screen not in _FOLDS else _FOLDS[screen](rows)
+    return rows if has_room else LISTS[screen].fold(rows)
 
 
 # Keys

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Sequence
 from nvitop.basics.text import aligned, counted
 from nvitop.basics.units import format_duration
 from nvitop.fleet.lists import (
-    VIEWS,
     folded_gpus,
     names_text,
     no_hosts,
@@ -19,8 +18,8 @@ from nvitop.fleet.lists import (
     select,
 )
 from nvitop.fleet.types import Fleet, FleetFinding, FleetHost, FleetShare
-from nvitop.gui.fleet.columns import glyphs_column, list_columns, number_text, severity_text
-from nvitop.gui.fleet.state import LISTS, fleet_of, names_of, selected
+from nvitop.gui.fleet.columns import LISTS, drawn_columns, number_text
+from nvitop.gui.fleet.state import fleet_of, names_of, selected
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.model.table import WITH_BAR, Column
@@ -138,33 +137,32 @@ def _heads(state: AppState, width: int) -> tuple[list[Item], list[Item]]:
 
 def report_text(state: AppState, rows: Sequence[Any]) -> str:
     """Return a list for other programs, without frame and colors; nothing is cut."""
-    name = LISTS[state.screen]
-    columns = list_columns(name)
+    view, columns = LISTS[state.screen].view, LISTS[state.screen].columns
     cells = [[column.title for column in columns]]
     for row in rows:
         contents = [column.text(row, _ANY_WIDTH) for column in columns]
         cells.append([plain_text(content) for content in contents])
     left = {at for at, column in enumerate(columns) if column.align == '<'}
     heads = ['  '.join(item.forms[0] for item in items) for items in _heads(state, _ANY_WIDTH)]
-    return '\n'.join([*heads, aligned(cells, left) if rows else f'{VIEWS[name].empty}\n'])
+    return '\n'.join([*heads, aligned(cells, left) if rows else f'{view.empty}\n'])
 
 
 def draw_report(state: AppState, rows: Sequence[Any], width: int) -> Buffer:
     """Draw what is free and wrong, the time, a list with all its rows, and the findings."""
-    name = LISTS[state.screen]
     state = state._replace(width=width)
     notes = _findings(fleet_of(state).reading.problems, width)  # with all advice, whole
-    columns = [column for column in _columns(state, name, rows, width) if column.name != 'advice']
+    columns = _columns(state, state.screen, rows, width)
+    columns = [column for column in columns if column.name != 'advice']
     bottom, ends = 3 + max(1, len(rows)) + 1, (0, width - 1)
     buf = Buffer(width, bottom + 1 + len(notes))
     draw_head(buf, _heads(state, width))
-    draw_border(buf, 2, (), ends, [Item((_titles(name, rows)[0],), TITLE)])
+    draw_border(buf, 2, (), ends, [Item((_titles(state.screen, rows)[0],), TITLE)])
     for y in range(3, bottom):
         draw_uprights(buf, y, ends)
     area = Rect(2, 3, width - 4, bottom - 3)
     draw_table(buf, area, place_for(rows, columns, area), rows)
     if not rows:
-        draw_message(buf, Rect(1, 3, width - 2, 1), VIEWS[name].empty, DIM)
+        draw_message(buf, Rect(1, 3, width - 2, 1), LISTS[state.screen].view.empty, DIM)
     draw_rule(buf, bottom, ends, ())
     draw_findings(buf, bottom + 1, notes)
     return buf
@@ -207,27 +205,26 @@ def margins(state: AppState, lines: Sequence[Any]) -> tuple[int, int]:
 
 
 def draw_list(buf: Buffer, state: AppState, layout: ListLayout, _: History) -> None:
-    fleet, rows = fleet_of(state), layout.lines
-    name, cursor = LISTS[state.screen], layout.line
-    title, brief = _titles(name, rows)
+    fleet, rows, cursor = fleet_of(state), layout.lines, layout.line
+    title, brief = _titles(state.screen, rows)
     shown = brief if layout.length > layout.visible else title  # then the frame counts the lines
     set_title(buf, layout, (shown,), [(safe(fleet.server),)])
     draw_table(
         buf,
         layout.with_headings,
-        place_for(rows, _columns(state, name, rows, buf.width), layout.area),
+        place_for(rows, _columns(state, state.screen, rows, buf.width), layout.area),
         layout.shown_lines,
         cursor=layout.cursor,
         by=sorted_by(state),
     )
     if not rows:
-        draw_message(buf, layout.area, _reason(state, name), DIM)
+        draw_message(buf, layout.area, _reason(state), DIM)
     bottom = buf.height
     if trouble_of(state):
         bottom -= 1
         text = safe(trouble_of(state))
         buf.write(1, bottom, clip(text, buf.width - 1), ERROR if fleet.error else WARNING)
-    if name == 'problems':
+    if state.screen is Screen.PROBLEMS:
         bottom -= _SERVER_ROWS
         draw_message(buf, Rect(0, bottom, buf.width, _SERVER_ROWS), _server_text(state), DIM)
     y = layout.area.bottom
@@ -244,7 +241,7 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
     known = 'host' if len(shown.hosts) == 1 else ''
     facts: list[tuple[str, str]] = []
     if isinstance(row, FleetShare):
-        shown, known = select(shown, parse_filter(row.filter)), LISTS[state.screen]
+        shown, known = select(shown, parse_filter(row.filter)), state.screen.value
     elif isinstance(row, FleetFinding):
         facts = [('PROBLEM', row.text), ('ADVICE', row.advice or _ADVICE)]
     elif row.is_silent:
@@ -263,7 +260,7 @@ def _draw_detail(buf: Buffer, state: AppState, area: Rect) -> None:
     texts = [(label, safe(text)) for label, text in facts]
     y = area.y + 1 + draw_facts(buf, Rect(1, area.y + 1, buf.width - 2, 4), texts, 9)
     if gpus:
-        columns = _columns(state, 'gpus', gpus, buf.width)
+        columns = _columns(state, Screen.GPUS, gpus, buf.width)
         # The headings of this table do not sort the list above.
         columns = [column._replace(order='') for column in columns if column.name != known]
         below = Rect(0, y, buf.width, area.bottom - y)
@@ -283,51 +280,38 @@ def _words_of_hosts(hosts: Sequence[FleetHost]) -> tuple[list[str], str]:
     return [count, f'from {way}'], lacks
 
 
-def _titles(name: str, rows: Sequence[Any]) -> tuple[str, str]:
+def _titles(screen: Screen, rows: Sequence[Any]) -> tuple[str, str]:
     """Return the title of a list with and without its number of lines."""
-    title, count = name.capitalize(), len(rows)
-    if name == 'hosts':
-        count = sum(len(row.members) or 1 for row in rows)
-    elif name == 'users':
-        count = sum(bool(row.users) for row in rows)
-    elif name == 'gpus':
-        title, count = 'GPUs', sum(len(row.gpus) for row in rows)
+    title, count = screen.value[0].upper() + screen.value[1:], sum(map(LISTS[screen].count, rows))
     if count > len(rows):
         return (f'{title} {count:,} in {len(rows):,} rows',) * 2
     return f'{title} {count:,}' if rows else title, title
 
 
-def _columns(state: AppState, name: str, rows: Sequence[Any], width: int) -> list[Column]:
+def _columns(state: AppState, screen: Screen, rows: Sequence[Any], width: int) -> list[Column]:
     """Return the columns for a width, with room for the names of the hosts."""
     is_narrow = width < WITH_BAR
-    gap = 1 if is_narrow else 2
-    names = [row.host if name == 'problems' else row.name for row in rows]
+    names = [row.host if isinstance(row, FleetFinding) else row.name for row in rows]
     widest = cell_width(max(names, key=len, default=''))  # there may be thousands
     sizes = {'host': (max(_LEAST_NAME, min(widest, _MOST_NAME)),)}
-    if is_narrow and name in ('hosts', 'gpus'):
+    if is_narrow and screen in (Screen.HOSTS, Screen.GPUS):
         sizes.update(users=(_LEAST_NAME,), utilization_percent=(4,), held_gpus=(4,))
-    columns = [
+    most = max((len(host.gpus) for host in fleet_of(state).reading.hosts), default=1)
+    return [
         column._replace(
-            sizes=sizes.get(column.name, column.sizes), gap=gap if column.align == '<' else 1
+            sizes=sizes.get(column.name, column.sizes), gap=1 if is_narrow else column.gap
         )
-        for column in list_columns(name)
+        for column in drawn_columns(screen, width, most, is_ascii=state.view.ascii)
     ]
-    if name == 'hosts':
-        columns[-1] = columns[-1]._replace(sizes=(max(16, min(24, width // 3)), 0))
-        most = max((len(host.gpus) for host in fleet_of(state).reading.hosts), default=1)
-        columns.insert(1, glyphs_column(most, is_ascii=state.view.ascii))
-    elif name == 'problems':
-        columns[0] = columns[0]._replace(text=severity_text)
-    return columns
 
 
-def _reason(state: AppState, name: str) -> str:
+def _reason(state: AppState) -> str:
     fleet = fleet_of(state)
     if not fleet.reading.timestamp:
         return '' if fleet.error else 'Waiting for the first answer'
-    if fleet.reading.hosts and state.query and name != 'problems':
+    if fleet.reading.hosts and state.query_on(state.screen):
         return 'Nothing matches the filter'
-    text = no_hosts(fleet.scope) if not fleet.reading.hosts else VIEWS[name].empty
+    text = LISTS[state.screen].view.empty if fleet.reading.hosts else no_hosts(fleet.scope)
     return f'{text[0].upper()}{text[1:]}'
 
 
