@@ -472,6 +472,8 @@ def test_page_of_a_gpu_shows_all_its_metrics_and_facts() -> None:
     text = text_of(page)
     assert re.search(f'UUID +{EIGHT.devices[3].info.uuid} ', text)
     assert re.search('PROBLEM +none +ECC ERRORS ', text)
+    capped = text_of(pressed(state_on('h100x8', 140, 50), '1', 'Enter'))
+    assert re.search('PROBLEM +none .* CLOCK LIMIT +SW power cap ', capped, re.DOTALL)
     for title in ('UTIL', 'MEM', 'POWER', 'TEMP', 'SM CLOCK', 'PCIe RX', 'PCIe TX', 'NVLink TX'):
         assert f'│  {title} ' in text
     for width, height in ((80, 24), (100, 30), (140, 60)):

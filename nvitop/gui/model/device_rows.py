@@ -142,10 +142,9 @@ class GpuRow(NamedTuple):
 
     @property
     def troubles(self) -> tuple[tuple[str, Style], ...]:
-        """Each problem and what to do about it; without one, what limits it or who holds its memory."""
-        if not self.problems and self.problem_forms:
-            texts = filter(None, (self.problem_forms[0], self.advice))
-            return ((' · '.join(texts), self.problem_style),)
+        """Each problem and what to do about it; without one, who holds its memory."""
+        if not self.problems:
+            return tuple((form, WARNING) for form in self.held_forms[:1])
         return tuple(
             (safe(' · '.join(filter(None, (each.text, each.action)))), _style_of(each))
             for each in self.problems
