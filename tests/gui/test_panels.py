@@ -42,7 +42,7 @@ from tests.gui.drawing import click_hit, lines_of, lines_on, state_on, text_of
 from tests.gui.driving import after, arrived, press, pressed, state_of, texts
 from tests.gui.samples import GIB, MIB, SAMPLES, gpu, history_of, machine, mig, process
 
-_WARNING, _WARNING = Style(Role.ERROR, bold=True), Style(Role.WARNING, bold=True)
+_ERROR, _WARNING = Style(Role.ERROR, bold=True), Style(Role.WARNING, bold=True)
 
 
 def panel(
@@ -281,6 +281,10 @@ def test_full_form_marks_a_finding_in_red() -> None:
         # The mark does not replace the percentage at the bar.
         assert '\n'.join(buffer.lines()[1:]).count('87%') == 1 + (width > 79)
         assert width != 100 or buffer.lines()[5].endswith(' 87% │')
+        lost_memory = hot._replace(remapped_rows_failure=True)  # worse than the heat
+        buffer = panel(machine(lost_memory), width, full=True)
+        assert styles_of(buffer, 'remap') == {_ERROR}
+        assert styles_of(buffer, '93°C') == {_WARNING}
 
 
 def test_full_form_has_columns_for_state_and_user() -> None:

@@ -128,11 +128,11 @@ def _utilization(row: GpuRow, _: int) -> Pieces:
 def _temperature(row: GpuRow, width: int) -> Pieces:
     celsius = row.device.temperature_celsius
     text = fmt.format_temperature(celsius, width)
-    is_hot = row.finding is not None and row.finding.mark == 'hot'
+    style = row.heat_style
     limit = row.device.info.temperature_slowdown_threshold_celsius
     if celsius is not None and limit is not None and len(f'{celsius}/{limit}°C') <= width:
-        return ((f'{celsius}', row.mark_style if is_hot else PLAIN), (f'/{limit}°C', DIM))
-    return ((text, row.mark_style),) if is_hot else _value(text, '°C')
+        return ((f'{celsius}', style), (f'/{limit}°C', DIM))
+    return _value(text, '°C') if style is PLAIN else ((text, style),)
 
 
 def _power(row: GpuRow, width: int) -> Pieces:

@@ -29,6 +29,8 @@ from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 FREE = 'free'
 #: Words of a device that processes use.
 _BUSY = ('busy', 'in use')
+#: Kinds of findings that the temperature shows.
+_HEAT = ('hot', 'thermal_slowdown')
 #: Time (seconds) since its last use for which a process still counts as using a device.
 _RECENT_SECONDS = 60.0
 
@@ -108,6 +110,12 @@ class GpuRow(NamedTuple):
         if self.finding is None or not is_wrong(self.finding):
             return ERROR if self.device.is_failing else PLAIN
         return _style_of(self.finding)
+
+    @property
+    def heat_style(self) -> Style:
+        """The style of the temperature: that of the worst problem with heat, plain without one."""
+        styles = (_style_of(each) for each in self.problems if each.kind in _HEAT)
+        return next(styles, PLAIN)
 
     @property
     def problem_forms(self) -> tuple[str, ...]:
