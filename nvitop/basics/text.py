@@ -11,7 +11,7 @@ from unicodedata import category
 _DIGITS = re.compile('([0-9]{1,18})')
 #: A space at which text is not wrapped.
 NO_BREAK = '\xa0'
-_AROUND_OPTIONS = re.compile(r' (?=-)|(?<= -\w) ')
+_IN_COMMANDS = re.compile(r' (?=-)|(?<= -\w) |(?<=nvidia-smi) ')
 #: A column is not cut to fewer cells.
 LEAST_TEXT = 12
 #: Line and paragraph separators.
@@ -41,8 +41,8 @@ def printable_lines(text: str) -> str:
 
 
 def with_whole_commands(text: str) -> str:
-    """Replace spaces before and after options by :data:`NO_BREAK`, which wrapping keeps: ``nvidia-smi -i 5``."""
-    return _AROUND_OPTIONS.sub(NO_BREAK, text)
+    """Replace spaces in commands by :data:`NO_BREAK`, which wrapping keeps: ``nvidia-smi -i 5``."""
+    return _IN_COMMANDS.sub(NO_BREAK, text)
 
 
 def aligned(

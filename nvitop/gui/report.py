@@ -29,11 +29,10 @@ from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView, title_of
 from nvitop.gui.view.report_lines import (
     MOST_WIDTH,
-    brief_text,
+    brief_finding,
     draw_findings,
     draw_head,
     finding_lines,
-    finding_room,
 )
 from nvitop.gui.view.text import draw_mono_bars, simulated_badge
 from nvitop.health import Finding, findings
@@ -238,10 +237,9 @@ def _finding_lines(
             safe(line.reason),
             safe(line.action),
         )
-        text = (f'{what}: {reason}' if reason else what) + (f'. {action}' if action else '')
-        short = brief_text(what, reason, action, finding_room(width))
-        whole, brief = (finding_lines(line.severity or '', t, width) for t in (text, short))
-        lines.append((whole, brief))
+        severity, text = line.severity or '', f'{what}: {reason}' if reason else what
+        whole = finding_lines(severity, text, action, width)
+        lines.append((whole, brief_finding(severity, what, reason, action, width)))
     return lines
 
 

@@ -11,7 +11,7 @@ from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.report import draw_report, filter_of
 from nvitop.gui.state.orders import list_processes
-from nvitop.gui.view.report_lines import brief_text, finding_lines
+from nvitop.gui.view.report_lines import brief_finding, finding_lines
 from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.types import Sample
 from tests.gui.goldens import assert_golden
@@ -103,18 +103,19 @@ def test_brief_finding_has_advice_only_as_whole_sentences() -> None:
         (60, 'hot. Stop it; reset it: nvidia-smi -i 5. If it lasts, reboot'),
         (40, 'hot. Stop it; reset it: nvidia-smi -i 5'),
         (30, 'hot. Stop it; reset it'),
-        (20, 'hot. Stop it'),
-        (11, 'hot: 91°C'),
-        (8, 'hot: 9..'),
+        (21, 'hot. Stop it'),
     ):
-        assert brief_text('hot', '91°C', action, room) == text
+        ((_, (shown, _)),) = brief_finding('critical', 'hot', '91°C', action, room + 12)
+        assert shown == text
+    ((_, (shown, _)),) = brief_finding('critical', 'hot', '91°C at 5 AM', 'Stop all programs', 0)
+    assert shown == 'hot: 91°C at 5 AM'
 
 
 def test_commands_of_advice_are_whole_at_any_width() -> None:
     text = 'Stop its processes, then reset it: nvidia-smi --gpu-reset -i 5'
     for width in range(45, 90):
-        lines = [pieces[1][0] for pieces in finding_lines('critical', text, width)]
-        assert ' '.join(lines) == text
+        lines = [pieces[1][0] for pieces in finding_lines('critical', 'lost', text, width)]
+        assert ' '.join(lines) == f'lost. {text}'
         assert any('nvidia-smi --gpu-reset -i 5' in line for line in lines)
 
 

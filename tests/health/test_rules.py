@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
+from itertools import product
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from nvitop import simulation
 from nvitop.basics.metrics import METRICS
 from nvitop.basics.units import GiB
+from nvitop.gui.model.format import advice_lines
 from nvitop.health import (
     KINDS,
     DeviceState,
@@ -22,6 +25,7 @@ from nvitop.health import (
     rules,
     worst_findings,
 )
+from nvitop.health.xid import ACTIONS
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import (
     PROCESSES,
@@ -124,17 +128,35 @@ inforom warning the checksum of its inforom is wrong  |  extended=(('inforom_che
 """
 
 
+def found_in(row: str) -> tuple[Finding, ...]:
+    """Return the findings about the device in a row of :data:`RULES`."""
+    return found(device(**eval(f'dict({row.partition("  |  ")[2]})')))
+
+
 @pytest.mark.parametrize('row', RULES.strip().splitlines())
 def test_each_rule_has_its_severity_and_evidence(row: str) -> None:
-    expected, _, text = row.partition('  |  ')
-    values = eval(f'dict({text})')
-    assert outcome(device(**values)) == [expected]
-    (finding,) = found(device(**values))
+    (finding,) = found_in(row)
+    assert f'{finding.kind} {finding.severity} {finding.evidence}'.strip() == row.split('  |  ')[0]
     assert finding.device == DeviceKey(3, -1, 'GPU-3')
     assert finding.mark == KINDS[finding.kind].mark
     assert finding.words
     assert bool(finding.action) == (finding.severity != 'info')
     assert '{' not in finding.action
+
+
+def test_command_of_advice_is_whole_in_its_line_or_left_out_at_any_width() -> None:
+    rows = RULES.strip().splitlines()
+    advice = {finding.action for row in rows for finding in found_in(row)}
+    advice |= {action.text for action in ACTIONS.values()}
+    commands = {text: ''.join(re.findall(r'nvidia-smi [^.;]*', text)) for text in advice}
+    assert len({*commands.values()}) > 3
+    for text, command in commands.items():
+        for width, most in product(range(20, 201), range(1, 5)):
+            lines = advice_lines(text, width, most)
+            assert len(lines) <= most
+            for line in lines:
+                assert len(line) <= width
+                assert not re.search(r'nvidia|--|-i\b', line.replace(command, '')), line
 
 
 def test_problems_of_a_device_lead_to_findings() -> None:

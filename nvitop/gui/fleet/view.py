@@ -179,8 +179,7 @@ def _findings(problems: Sequence[FleetFinding], width: int) -> list[Pieces]:
         names = [f'{host} GPU {",".join(gpus)}' for host, gpus in places.items() if any(gpus)]
         hosts = names_text([host for host, gpus in places.items() if not any(gpus)])
         text = f'{", ".join(filter(None, (*names, hosts)))}: {words}'
-        text += f'. {advice}' if advice else ''
-        lines += finding_lines(severity, safe(text), width)
+        lines += finding_lines(severity, safe(text), safe(advice), width)
     return lines
 
 

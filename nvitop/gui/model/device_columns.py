@@ -434,13 +434,13 @@ def fact_lines(rows: Sequence[GpuRow], width: int) -> list[FactLine]:
     cell = width // count
     lines: list[FactLine] = []
     last: FactLine = []  # the last line with a short fact
-    for label, text, style in _facts(rows):
-        is_short = cell_width(text) < cell - _FACT_LABEL
+    for label, parts, style in _facts(rows, max(2, width - _FACT_LABEL)):
+        is_short = len(parts) == 1 and cell_width(parts[0]) < cell - _FACT_LABEL
         x = cell * len(last) // 2
         if is_short and 0 < x < cell * count:
-            last += [(x, label, HEADING), (x + _FACT_LABEL, text, style)]
+            last += [(x, label, HEADING), (x + _FACT_LABEL, parts[0], style)]
             continue
-        for part in wrap(text, max(2, width - _FACT_LABEL)):
+        for part in parts:
             lines.append([(0, label, HEADING), (_FACT_LABEL, part, style)])
             label = ''
         if is_short:
@@ -448,15 +448,16 @@ def fact_lines(rows: Sequence[GpuRow], width: int) -> list[FactLine]:
     return lines
 
 
-def _facts(rows: Sequence[GpuRow]) -> Iterator[tuple[str, str, Style]]:
+def _facts(rows: Sequence[GpuRow], width: int) -> Iterator[tuple[str, list[str], Style]]:
     row, *parts = rows
-    for text, style in row.troubles or (('none', PLAIN),):
-        yield 'PROBLEM', text, style
+    for text, advice, style in row.troubles or (('none', '', PLAIN),):
+        lines = fmt.advice_lines(advice, width, before=f'{text} · ')
+        yield 'PROBLEM', lines or wrap(text, width), style
     has_few = row.device.key.is_mig or row.device.status != 'ok'
     for label, text_of in FACTS:
         text = text_of(row.device)
         if text != fmt.NOT_AVAILABLE or not has_few:
-            yield label, text, PLAIN
+            yield label, wrap(text, width), PLAIN
     for part in parts:
         uuid = safe(part.device.info.uuid or fmt.NOT_AVAILABLE)
-        yield part.device.key.label, f'{part.name} {uuid}', PLAIN
+        yield part.device.key.label, wrap(f'{part.name} {uuid}', width), PLAIN

@@ -149,13 +149,12 @@ class GpuRow(NamedTuple):
         return '' if self.finding is None else safe(self.finding.action)
 
     @property
-    def troubles(self) -> tuple[tuple[str, Style], ...]:
+    def troubles(self) -> tuple[tuple[str, str, Style], ...]:
         """Each problem and what to do about it; without one, who holds its memory."""
         if not self.problems:
-            return tuple((form, WARNING) for form in self.held_forms[:1])
+            return tuple((form, '', WARNING) for form in self.held_forms[:1])
         return tuple(
-            (safe(' · '.join(filter(None, (each.text, each.action)))), _style_of(each))
-            for each in self.problems
+            (safe(each.text), safe(each.action), _style_of(each)) for each in self.problems
         )
 
 

@@ -7,8 +7,9 @@ import re
 import time
 from typing import Iterable, Sequence
 
+from nvitop.basics.text import NO_BREAK, with_whole_commands
 from nvitop.basics.units import GiB, bytes2human, format_duration, utilization2string
-from nvitop.gui.render.width import cell_width, clip, safe
+from nvitop.gui.render.width import cell_width, clip, safe, wrap
 from nvitop.sampling.types import DeviceKey
 
 NOT_AVAILABLE = 'N/A'
@@ -20,6 +21,8 @@ _MONTHS = ('Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct',
 #: The shortest idle time that is shown: pauses between two steps are usual.
 _IDLE_SECONDS = 10
 _MAKER = 'NVIDIA '
+#: Before the rest of an advice, such as the command for it.
+_PART_END = re.compile(r'(?<=[.;:]) ')
 #: The year 3000, in seconds since the epoch: some systems cannot format later times.
 _LATEST_SECONDS = 32_503_680_000
 
@@ -403,3 +406,23 @@ def format_moment(seconds: float, now: float) -> str:
     if t[:3] == time.localtime(now)[:3]:
         return format_clock(seconds)
     return f'{_MONTHS[t.tm_mon - 1]} {t.tm_mday:02}'
+
+
+# Advice -------------------------------------------------------------------------------------------
+
+
+def advice_lines(advice: str, width: int, most: int = 1000, before: str = '') -> list[str]:
+    """Wrap a safe text and after it what fits of a safe advice, in at most ``most`` lines.
+
+    Without room, whole sentences or ends of them are left out: first those without the command.
+    Half a command does harm, so that none is cut or wrapped. Without room for any part, there are
+    no lines.
+    """
+    parts = _PART_END.split(with_whole_commands(advice)) if advice else []
+    starts = [0, *(at for at, part in enumerate(parts, 1) if part.endswith('.'))]
+    runs = [parts[start:end] for start in starts for end in range(len(parts), start, -1)]
+    for text in sorted(map(' '.join, runs), key=lambda text: NO_BREAK not in text):
+        lines = wrap(before + text.rstrip('.;:'), max(2, width))
+        if len(lines) <= most and all(cell_width(word) <= width for word in text.split(' ')):
+            return [line.replace(NO_BREAK, ' ') for line in lines]
+    return []

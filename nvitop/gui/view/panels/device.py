@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence, Tuple
 
 from nvitop.basics.metrics import METRICS_BY_NAME, Metric
 from nvitop.basics.text import counted
@@ -45,6 +45,8 @@ from nvitop.sampling.types import DeviceKey, Sample
 _SELECTED_MARK = '►'
 #: Line of a GPU that shows the history of its memory; those below stay empty.
 _WITH_MEMORY = 5
+#: A text, its style, and what wraps it to a width and a number of lines.
+_Words = Tuple[str, Style, Callable[[str, int, int], Sequence[str]]]
 
 
 class DeviceView(NamedTuple):
@@ -235,27 +237,19 @@ def _draw_silent(
         advice = f'press {wake_key} to wake it' if can_press else f'nvitop -o {label} wakes it'
     if reason and area.height == 1:
         used = buf.write(x, area.y, clip(reason, room), row.word_style)
-        if advice and used + 3 + cell_width(advice) <= room:
-            buf.write(x + used, area.y, f' · {advice}', DIM)
+        for line in fmt.advice_lines(advice, room - used - len(' · '), 1):
+            buf.write(x + used, area.y, f' · {line}', DIM)
         return
-    _draw_words(buf, Rect(x, area.y, room, area.height), [(reason, row.word_style), (advice, DIM)])
+    words: list[_Words] = [(reason, row.word_style, wrap), (advice, DIM, fmt.advice_lines)]
+    _draw_words(buf, Rect(x, area.y, room, area.height), words)
 
 
-def _draw_words(buf: Buffer, area: Rect, words: Iterable[tuple[str, Style]]) -> int:
-    """Draw texts, each from a line of its own on, as far as they fit; return the number of lines.
-
-    So is each sentence of a text if there is room. Without, a command is more important than why.
-    """
-    used, width = 0, max(2, area.width)
-    for text, style in words:
+def _draw_words(buf: Buffer, area: Rect, words: Iterable[_Words]) -> int:
+    """Draw texts below each other, as far as they fit; return the number of lines."""
+    used = 0
+    for text, style, wrapped in words:
         room = area.height - used
-        lines = [line for part in text.split('. ') for line in wrap(part, width)]
-        if len(lines) > room:
-            lines = wrap(text, width)
-        if len(lines) > room:
-            sentence = max(text.split('. '), key=lambda sentence: ': ' in sentence)
-            lines = wrap(sentence, width, max(1, room))
-        for line in lines if text and room > 0 else ():
+        for line in wrapped(text, max(2, area.width), room) if text and room > 0 else ():
             buf.write(area.x, area.y + used, line, style)
             used += 1
     return used
@@ -277,17 +271,20 @@ def _draw_below(buf: Buffer, area: Rect, table: _DeviceTable, row: GpuRow) -> No
     left = max([fact.right + 2 for fact in first if fact.column.align == '<'], default=0)
     left = max(left, places['state'], places.get('job', 0))
     right = min([table.right, *(fact.x - 1 for fact in first if fact.column.align == '>')])
-    forms, words = row.problem_forms, [(row.advice if row.is_wrong else '', DIM)]
-    words.append((f'also {", ".join(row.others)}' if row.others else '', DIM))
+    forms, others = row.problem_forms, f'also {", ".join(row.others)}' if row.others else ''
+    words: list[_Words] = [
+        (row.advice if row.is_wrong else '', DIM, fmt.advice_lines),
+        (others, DIM, wrap),
+    ]
     start = 1
     beside = next((form for form in forms if cell_width(form) <= right - left), '')
     if forms and not beside:
-        words.insert(0, (forms[-1], row.problem_style))
+        words.insert(0, (forms[-1], row.problem_style, wrap))
         start = 0
     buf.write(left, area.y, beside, row.problem_style)
     x = places['state']
     below = Rect(x, area.y + start, table.right - x, area.height - start)
-    if any(cell_width(text) > below.width for text, _ in words):
+    if any(cell_width(text) > below.width for text, _, _ in words):
         below = below.inset(0, 0, 0, -blank)
     used = _draw_words(buf, below, words)
     for number, fact in facts:

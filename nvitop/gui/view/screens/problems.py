@@ -134,14 +134,13 @@ def _card(
     first.append((x, head[: len(where)], where_style))
     first.append((x + cell_width(where), head[len(where) :], text_style))
     left = _INDENT + _WORD if subject else _INDENT
-    below = [
-        (left, row, style)
-        for part, style in ((text[len(head) :].lstrip(), text_style), (safe(line.action), DIM))
-        for row in wrap(part, max(2, state.inside.width - left))
-        if part
-    ]
-    most = state.inside.height - 1 - _least_detail(state)  # of a screen that is very small
-    return [first, *([detail] for detail in below[: max(0, most - 1)])]
+    room = max(2, state.inside.width - left)
+    # Rows below the first one, on a screen that is very small.
+    most = max(0, state.inside.height - 2 - _least_detail(state))
+    rest = text[len(head) :].lstrip()
+    below = [(row, text_style) for row in wrap(rest, room)[:most] if rest]
+    below += [(row, DIM) for row in fmt.advice_lines(safe(line.action), room, most - len(below))]
+    return [first, *([(left, row, style)] for row, style in below)]
 
 
 def _title(lines: Sequence[ProblemCount]) -> str:
