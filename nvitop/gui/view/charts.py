@@ -239,7 +239,7 @@ def draw_series(
             break
         width = area.width - left
         # A blank row keeps a history from the next one, but not from the one that mirrors it.
-        rows = lines - (lines > 2)
+        rows = lines - (least > 2)
         is_above_mirror = any(below.is_mirrored for below in series[number + 1 : number + 2])
         graph = Rect(area.x + left, y + lines - rows if is_above_mirror else y, width, rows)
         values = ruler.values(line.key, line.metric, width)
