@@ -981,7 +981,7 @@ def test_low_screen_shows_gpus_with_problems_held_ones_and_the_selected_one() ->
 def test_low_screen_has_hints_in_place_of_its_border_and_room_for_another_gpu() -> None:
     lines = lines_of(state_on('h100x8', 40, 12, view=ViewState(hints=True)))
     assert all(line.split()[1].startswith(str(gpu)) for gpu, line in enumerate(lines[3:7]))
-    assert lines[7].split()[1:3] == ['7', 'free']
+    assert lines[7].split()[1:5] == ['7', 'free', '0.5/80', '0%']
     assert lines[-1].split()[1] == 'Help'
 
 

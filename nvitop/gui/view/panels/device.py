@@ -149,8 +149,12 @@ def _draw_rows(
         lines = lines_of(row, panels.lines)
         _draw_row(buf, Rect(1, y, area.width - 2, lines), table, row, view)
         y += lines
+    last = Rect(1, y, area.width - 2, 1)
     if free and y < area.bottom:
-        _draw_free(buf, Rect(1, y, area.width - 2, 1), table.columns, free, view)
+        if len(free) == 1 and not free[0].device.key.is_mig:
+            _draw_row(buf, last, table, free[0], view)
+        else:
+            _draw_free(buf, last, table.columns, free, view)
     return None if table.histories is None else table.histories.cells
 
 

@@ -31,10 +31,10 @@ def draw_panels(
     y += panels.devices
     if panels.host:
         area = Rect(0, y, buf.width, panels.host)
-        rows = panels.folded.rows
-        has_bar_above = panels.lines == 1 and bool(rows) and rows[-1].device.status == 'ok'
-        is_alone = not has_bar_above or bool(panels.folded.free)
-        draw_host(buf, area, sample.host, view.ruler, graph, above, is_alone=is_alone)
+        rows, free = panels.folded
+        lowest = free or rows[-1:]
+        has_bar_above = panels.lines == 1 and len(lowest) == 1 and lowest[0].device.status == 'ok'
+        draw_host(buf, area, sample.host, view.ruler, graph, above, is_alone=not has_bar_above)
         above = (0, buf.width - 1)
     y += panels.host
     if panels.processes:
