@@ -15,7 +15,7 @@ from nvitop.gui.state.app_state import AppState, Program
 from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup
 from nvitop.gui.state.needs import need_past, need_recording
 from nvitop.health import KINDS
-from nvitop.health.states import BUSY_PERCENT, USED_PERCENT
+from nvitop.health.states import BUSY_PERCENT, HELD_SECONDS, USED_PERCENT
 from nvitop.health.types import Label
 
 #: Cells of the keys; the text begins after them.
@@ -45,7 +45,11 @@ _MARKS = (
     HelpEntry('free', 'no process uses the GPU', IDLE),
     HelpEntry('busy', f'UTIL >= {BUSY_PERCENT:.0f}% (unknown: %SM of processes)', PLAIN),
     HelpEntry('in use', f'used, but UTIL < {BUSY_PERCENT:.0f}% or unknown', PLAIN),
-    HelpEntry('held 1h', f'half its memory idle 1h, UTIL < {USED_PERCENT:.0f}%', WARNING),
+    HelpEntry(
+        'held 1h',
+        f'half its memory idle >= {HELD_SECONDS / 60:.0f}m, UTIL < {USED_PERCENT:.0f}%',
+        WARNING,
+    ),
     HelpEntry('hot', 'amber: a problem (press !)', WARNING),
     HelpEntry('lost', 'red: broken, or cannot be used', ERROR),
     HelpEntry('util', 'of GPUs, processes and CPUs', Style(Role.UTILIZATION)),
