@@ -137,6 +137,8 @@ def test_free_mig_device_does_not_fill_with_the_memory_of_its_neighbor() -> None
     assert 'free' in free
     assert 'shared' in free
     assert '▇' not in free
+    assert '  shared  ' in ''.join(lines_on(sample, 120, 30, 'h'))
+    assert '  shared  ' not in ''.join(lines_on('one', 120, 30, 'h'))
 
 
 @pytest.mark.parametrize('keys', [(), ('+',), ('g',), ('g', '+')])

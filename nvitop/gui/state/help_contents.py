@@ -59,6 +59,7 @@ _MARKS = (
     HelpEntry('* tagged', 'a signal goes to it', Style(Role.TAGGED)),
     HelpEntry('TYPE', TYPES.replace(' client', ''), PLAIN),
 )
+_SHARED = HelpEntry('shared', 'memory that other MIG devices use', DIM)
 
 
 def _explained(kind: Label) -> str:
@@ -123,7 +124,9 @@ def key_entry(binding: Binding, sort_prefix: str = 'o') -> HelpEntry:
 
 def monitor_help(state: AppState) -> tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]:
     """Return what the help of the monitor has before and after the keys."""
-    return (HelpGroup('Legend', _MARKS),), (TYPING, MOUSE, _STATES)
+    has_mig = any(device.key.is_mig for device in state.shown_sample.devices)
+    marks = (*_MARKS, _SHARED) if has_mig else _MARKS
+    return (HelpGroup('Legend', marks),), (TYPING, MOUSE, _STATES)
 
 
 def help_lines(state: AppState) -> tuple[tuple[HelpEntry, ...], ...]:
