@@ -55,6 +55,14 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
             return names
         return f'{names} {self._format_args(action, (action.dest or "").upper())}'.lstrip()
 
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        (name,) = self._metavar_formatter(action, default_metavar)(1)
+        if action.nargs == argparse.ONE_OR_MORE:
+            return f'{name} ...'
+        if action.nargs == argparse.ZERO_OR_MORE:
+            return f'[{name} ...]'
+        return super()._format_args(action, default_metavar)
+
 
 class ArgumentParser(argparse.ArgumentParser):
     """A parser without abbreviations, whose errors are one line and suggest similar options."""
