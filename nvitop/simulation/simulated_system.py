@@ -224,7 +224,8 @@ class SimulatedSystem(System):
             }
             for task in world.tasks
             for pid in (world.pid_of(task),)
-            if pid is not None and task.runs(t)
+            # Without an age it began with the machine.
+            if pid is not None and task.spec.age and task.runs(t)
         }
         return Past(self._past_host(t), devices, processes)
 
