@@ -334,7 +334,7 @@ class Fleet(NamedTuple):
 
     @property
     def without_users(self) -> list[FleetShare]:
-        """The GPUs of which no users are reported, and those that are free."""
+        """Rows for GPUs whose users are not reported, and for free GPUs."""
         shares = _shares(
             (gpu.no_user, f'user:{gpu.no_user}', host, gpu, FleetUse(''))
             for host in self.hosts

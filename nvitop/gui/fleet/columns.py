@@ -189,7 +189,7 @@ LISTS = {
                 _text_column('user', 'USER', (12, 40), lambda user, width: _words(user.name, width), letter='e'),
                 _GPUS,
             ),
-            _HELD_GPUS,  # a warning, whoever holds them
+            _HELD_GPUS,  # amber for unknown users too
             *_dim_without_users(
                 _UTILIZATION_COLUMN,
                 _column('processes', 'PROCS', (6,), lambda user, _: number_text(user.processes), 4, letter='c'),

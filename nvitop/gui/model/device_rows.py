@@ -53,7 +53,7 @@ class GpuRow(NamedTuple):
     is_user: bool = False
     #: Whether the user has only claimed the device, which is free; ``job`` is for how long.
     is_claimed: bool = False
-    #: Who holds its memory without using it, the longest form first; ``()`` if nobody does.
+    #: Words about users who hold its memory without using it, longest first; ``()`` if there are none.
     held_forms: tuple[str, ...] = ()
     #: Whether this is a GPU with MIG devices in the list, which have their own memory and users.
     is_divided: bool = False
@@ -208,7 +208,7 @@ def device_rows(sample: Sample, known: Iterable[Finding] | None = None) -> tuple
 
 
 def is_user(sample: Sample, name: str | None) -> bool:
-    """Whether a name is that of the user as whom the monitor runs."""
+    """Whether the monitor runs as the user with this name."""
     return bool(name) and name == sample.host.username
 
 

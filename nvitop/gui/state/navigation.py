@@ -59,7 +59,7 @@ def lines_layout(state: AppState, lines: Sequence[Any] | None = None) -> ListLay
 def _first_above(
     lines: Sequence[Any], line: int, rows: int, height_of: Callable[[Any], int]
 ) -> int:
-    """Return the first of the lines that, ending with a given line, fit into so many rows."""
+    """Return the index of the first line to show if ``line`` is to be the last one that fits."""
     while 0 <= line < len(lines) and (height := height_of(lines[line])) <= rows:
         rows -= height
         line -= 1

@@ -370,7 +370,7 @@ def _draw_metrics(
 
 
 def _draw_summary(buf: Buffer, line: Rect, row: GpuRow, *, has_problem: bool) -> None:
-    """Draw what a GPU is doing, for whom, and what is wrong unless the facts below have it."""
+    """Draw the state of a GPU, its user and job, and its problem unless the facts below show it."""
     name = f'GPU {row.device.key.label}{"!" if row.is_wrong else ""}'
     forms = row.problem_forms if has_problem else ()
     job = clip(row.job, line.width)
